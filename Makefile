@@ -1,0 +1,65 @@
+# `make` lists the targets. PYTHON makes the virtual environment in VENV; both may be named on the command line.
+
+PYTHON ?= python3
+VENV ?= .venv
+PORT ?= 7071
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input
+
+# A path that is not there yet is left out, because sqlfluff takes a missing path for an error.
+SQL_FOLDERS = $(wildcard chokaq_core/stores/sqlite chokaq_core/stores/sqlserver)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help install run test test-deep check bench clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+install: $(VENV)/.dev ## Make the virtual environment with all that development needs
+
+run: $(VENV)/.local ## Run the app on this machine, at http://localhost:7071 (PORT=8080 names another port)
+	@exec $(BIN)/python -m chokaq_core.localhost --port $(PORT)
+
+test: $(VENV)/.dev ## Run the tests; PYTEST_ARGS='-k name' narrows them
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-deep: $(VENV)/.dev ## Run the tests with many more generated examples and the slow ones too
+	@HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -m '' $(PYTEST_ARGS)
+
+check: $(VENV)/.dev ## Check style, types, import contracts and SQL
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(if $(SQL_FOLDERS),$(BIN)/sqlfluff lint $(SQL_FOLDERS))
+
+bench: $(VENV)/.dev ## Run the benchmarks
+	@$(BIN)/python -m bench
+
+clean: ## Remove virtual environments, caches and build leftovers; the jobs in .chokaq stay
+	rm -rf .venv .venv313 $(VENV) build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -not -path '*/node_modules/*' -prune -exec rm -rf {} +
+
+# A stamp in the environment tells which requirements it meets, so that nothing is installed twice.
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "ChokaQ needs Python 3.11 or later; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 | head -n 1)." >&2; \
+		echo "Name another: make PYTHON=/path/to/python3.13" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+		echo "'$(PYTHON) -m venv' failed; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@touch $@
+
+$(VENV)/.local: $(VENV)/.python requirements.txt requirements-local.txt
+	@echo "Installing requirements-local.txt into $(VENV) ..."
+	@$(PIP) -r requirements-local.txt
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.python requirements.txt requirements-local.txt requirements-dev.txt
+	@echo "Installing requirements-dev.txt into $(VENV) ..."
+	@$(PIP) -r requirements-dev.txt
+	@touch $(VENV)/.local $@

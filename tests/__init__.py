@@ -1,0 +1,3 @@
+"""
+The tests; `tests.support` holds what they share.
+"""

@@ -1,0 +1,14 @@
+"""
+Settings that every test shares.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+# Everyday runs repeat the same examples, so that a gate does not change its mind; deep runs look for new ones.
+settings.register_profile("everyday", deadline=None, derandomize=True)
+settings.register_profile("deep", deadline=None, max_examples=2000, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "everyday"))

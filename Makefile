@@ -34,7 +34,7 @@ check: $(VENV)/.dev ## Check style, types, import contracts and SQL
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 	@$(if $(SQL_FOLDERS),$(BIN)/sqlfluff lint $(SQL_FOLDERS))
 
 bench: $(VENV)/.dev ## Run the benchmarks
@@ -48,7 +48,8 @@ clean: ## Remove virtual environments, caches and build leftovers; the jobs in .
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-		echo "ChokaQ needs Python 3.11 or later; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 | head -n 1)." >&2; \
+		found=$$($(PYTHON) --version 2>/dev/null) || found="not found"; \
+		echo "ChokaQ needs Python 3.11 or later; $(PYTHON): $$found" >&2; \
 		echo "Name another: make PYTHON=/path/to/python3.13" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { \
 		echo "'$(PYTHON) -m venv' failed; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }

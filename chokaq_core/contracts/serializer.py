@@ -1,0 +1,99 @@
+"""
+Between job objects and the text that is stored.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from chokaq_core.domain.errors import FieldProblem, InvalidJobError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from chokaq_core.contracts.job import Job
+
+AnyJob = TypeVar("AnyJob", bound="Job")
+
+
+class JobSerializer(Protocol):
+    """
+    Turns jobs into strict JSON text and back. Replacing it changes how old rows are read: keep both readable.
+    """
+
+    def dumps(self, job: Job) -> str:
+        """
+        The job as JSON text.
+
+        Raises:
+            InvalidJobError: the job cannot be expressed; each problem names the path of its field.
+        """
+
+    def loads(self, job_type: type[AnyJob], text: str) -> AnyJob:
+        """
+        The job that a text describes.
+
+        Raises:
+            InvalidJobError: the text does not fit the model; each problem names the path of its field.
+        """
+
+
+class JsonSerializer:
+    """
+    The default: pydantic's own JSON, by alias, compact.
+    """
+
+    def dumps(self, job: Job) -> str:
+        """
+        The job as JSON text.
+        """
+        try:
+            text = job.model_dump_json(by_alias=True, warnings="error")
+        except (PydanticSerializationError, UnicodeEncodeError) as error:
+            raise InvalidJobError([FieldProblem("payload", f"cannot be written as JSON: {error}")]) from error
+        if "NaN" in text or "Infinity" in text:
+            _refuse_non_finite(job)
+        return text
+
+    def loads(self, job_type: type[AnyJob], text: str) -> AnyJob:
+        """
+        The job that a text describes.
+        """
+        try:
+            job = job_type.model_validate_json(text)
+        except ValidationError as error:
+            raise InvalidJobError(list(_problems(error))) from error
+        return job
+
+
+def _problems(error: ValidationError) -> Iterator[FieldProblem]:
+    for problem in error.errors(include_url=False, include_context=False, include_input=False):
+        path = ".".join(["payload", *(str(part) for part in problem["loc"])])
+        yield FieldProblem(path, problem["msg"])
+
+
+def _refuse_non_finite(job: Job) -> None:
+    problems = [FieldProblem(path, "must be a finite number; JSON has no NaN or Infinity") for path in _non_finite(job)]
+    if problems:
+        raise InvalidJobError(problems)
+
+
+def _non_finite(value: Any, path: str = "payload") -> Iterator[str]:  # noqa: ANN401 - walks whatever a model holds
+    match value:
+        case float() if not math.isfinite(value):
+            yield path
+        case Decimal() if not value.is_finite():
+            yield path
+        case BaseModel():
+            yield from _non_finite(dict(value), path)
+        case dict():
+            for key, item in value.items():
+                yield from _non_finite(item, f"{path}.{key}")
+        case list() | tuple() | set() | frozenset():
+            for index, item in enumerate(value):
+                yield from _non_finite(item, f"{path}.{index}")

@@ -1,0 +1,152 @@
+"""
+Every error that ChokaQ raises on purpose.
+
+    ChokaQError
+    ├── InvalidJobError              the caller's job was refused; nothing was written
+    │   └── KeyConflictError         the idempotency key is held by another type or payload
+    ├── RegistrationError            a profile, handler or middleware is declared wrongly
+    ├── ConfigurationError           settings are invalid; lists every problem at once
+    ├── StoreError                   the database did not do what was asked
+    │   ├── StoreUnavailableError    it may work again by itself: wait and repeat
+    │   └── StoreRefusedError        it will not: schema, permission or disk needs a person
+    ├── HandlerSignal                what user code raises to steer its own job
+    │   ├── FatalJobError            do not retry: dead-letter now
+    │   ├── ThrottledError           the other side asked for patience
+    │   ├── TransientJobError        retry, whatever other rules say
+    │   └── JobCancelledError        the handler noticed that it shall stop
+    └── JobPostponedError            middleware's way to say "not now": the attempt is not counted
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class ChokaQError(Exception):
+    """
+    Base of every error raised on purpose; catch it to catch them all.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class FieldProblem:
+    """
+    One reason why a job was refused: which field, which rule, what was given.
+
+    Attributes:
+        field: the field's name as the caller spells it, e.g. `queue` or `payload.amount`.
+        rule: the rule in words, with the limit and the way out.
+        code: stable word for programs: `invalid`, `too_large`, `unknown_type`, `exists` or `key_conflict`.
+    """
+
+    field: str
+    rule: str
+    code: str = "invalid"
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.rule}"
+
+
+class InvalidJobError(ChokaQError):
+    """
+    The job was refused before anything was written. Correct the named fields and send it again.
+    """
+
+    def __init__(self, problems: Sequence[FieldProblem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(str(problem) for problem in self.problems))
+
+
+class KeyConflictError(InvalidJobError):
+    """
+    The idempotency key belongs to an active job of another type or payload. Use another key, or look at `first_id`.
+    """
+
+    def __init__(self, first_id: str) -> None:
+        self.first_id = first_id
+        rule = f"held by active job {first_id} with another type or payload; give other work a key of its own"
+        super().__init__([FieldProblem("idempotency_key", rule, "key_conflict")])
+
+
+class RegistrationError(ChokaQError):
+    """
+    A handler, profile or middleware is declared wrongly. Mend the code; the message names the type key and the rule.
+    """
+
+
+class ConfigurationError(ChokaQError):
+    """
+    The settings are invalid and nothing was started. `problems` lists all of them, secrets left out.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        listing = "\n".join(f"  - {problem}" for problem in self.problems)
+        super().__init__(f"{len(self.problems)} invalid setting(s):\n{listing}")
+
+
+class StoreError(ChokaQError):
+    """
+    The database did not do what was asked. Whether anything was written is unknown unless a subclass says so.
+    """
+
+
+class StoreUnavailableError(StoreError):
+    """
+    The database is away, busy or failing over; the same call may succeed later and is safe to repeat.
+    """
+
+
+class StoreRefusedError(StoreError):
+    """
+    The database refused for good: missing schema or permission, read-only, or full. Read the text.
+    """
+
+
+class HandlerSignal(ChokaQError):  # noqa: N818 - a signal from user code, not a fault of ours
+    """
+    Base of what a handler raises to decide its own job's fate.
+    """
+
+
+class FatalJobError(HandlerSignal):
+    """
+    Raise in a handler when a retry cannot help; the job goes to the DLQ as FatalError.
+    """
+
+
+class TransientJobError(HandlerSignal):
+    """
+    Raise in a handler for a fault that passes; the job is retried by the back-off rule while attempts are left.
+    """
+
+
+class ThrottledError(HandlerSignal):
+    """
+    Raise in a handler when the other side asked to come back later; the job is retried after `retry_after`.
+    """
+
+    def __init__(self, message: str = "throttled", retry_after: timedelta | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class JobCancelledError(HandlerSignal):
+    """
+    Raised by `ctx.raise_if_cancelled()`; let it pass so that the job ends as cancelled.
+    """
+
+
+class JobPostponedError(ChokaQError):
+    """
+    Raised by middleware before the handler ran: look at the job again after `delay`; the attempt is not counted.
+    """
+
+    def __init__(self, reason: str, delay: timedelta) -> None:
+        super().__init__(reason)
+        self.delay = delay

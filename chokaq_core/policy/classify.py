@@ -1,0 +1,48 @@
+"""
+What an exception means for the next attempt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chokaq_core.domain.errors import FatalJobError, ThrottledError, TransientJobError
+from chokaq_core.domain.failures import FailureKind
+
+PROGRAMMING_ERRORS: tuple[type[BaseException], ...] = (
+    TypeError,
+    ValueError,
+    AttributeError,
+    NameError,
+    NotImplementedError,
+    ImportError,
+    SyntaxError,
+    AssertionError,
+)
+"""Errors that a retry repeats: the code or the data is wrong, not the moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRules:
+    """
+    A registration's own opinion on exception types; it wins over the defaults, the more specific class over the other.
+    """
+
+    fatal: tuple[type[BaseException], ...] = ()
+    transient: tuple[type[BaseException], ...] = ()
+
+
+def failure_kind(error: BaseException, rules: ErrorRules = ErrorRules()) -> FailureKind:
+    """
+    Fatal, throttled or transient, by the error's nearest ancestor that a rule names.
+    """
+    for ancestor in type(error).__mro__:
+        if ancestor in rules.fatal or ancestor is FatalJobError:
+            return FailureKind.FATAL
+        if ancestor in rules.transient or ancestor is TransientJobError:
+            return FailureKind.TRANSIENT
+        if ancestor is ThrottledError:
+            return FailureKind.THROTTLED
+        if ancestor in PROGRAMMING_ERRORS:
+            return FailureKind.FATAL
+    return FailureKind.TRANSIENT

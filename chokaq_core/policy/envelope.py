@@ -1,0 +1,278 @@
+"""
+Which jobs are accepted: every limit of a job's envelope, checked before anything is written.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from chokaq_core.domain.errors import FieldProblem, InvalidJobError
+from chokaq_core.domain.job import DEFAULT_PRIORITY, DEFAULT_QUEUE, NewJob
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_TYPE_CHARACTERS = 255
+MAX_KEY_CHARACTERS = 255
+MAX_TAGS_CHARACTERS = 1_000
+MAX_CREATED_BY_CHARACTERS = 100
+MAX_PRIORITY = 1_000_000
+MAX_DEPTH = 100
+LAST_DUE_AT = datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+MAX_DELAY = timedelta(days=366 * 1000)
+"""A longer delay is refused; with it no due time that the database computes can pass year 9999 before year 8999."""
+
+_QUEUE_RULE = "1 to 255 characters of a-z, 0-9, '.', '_' and '-', the first a letter or digit"
+_JOB_ID_RULE = "1 to 50 characters of A-Z, a-z, 0-9, '.', '_', '~' and '-'"
+_QUEUE = re.compile(r"[a-z0-9][a-z0-9._-]{0,254}")
+_JOB_ID = re.compile(r"[A-Za-z0-9._~-]{1,50}")
+_TYPE_KEY = re.compile(r"[!-~]{1,255}")
+_TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_STRING_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
+_ESCAPED_SURROGATE = re.compile(r"\\+u[dD][89a-fA-F][0-9a-fA-F]{2}")
+
+
+@dataclass(frozen=True, slots=True)
+class EnvelopeLimits:
+    """
+    The limits that settings can move.
+
+    Attributes:
+        max_payload_bytes: size of the stored JSON text in UTF-8 bytes (`Serialization.MaxPayloadBytes`).
+    """
+
+    max_payload_bytes: int = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """
+    A job as its caller describes it, payload already JSON text, nothing checked yet.
+    """
+
+    type_key: str
+    payload: str
+    queue: str = DEFAULT_QUEUE
+    priority: int = DEFAULT_PRIORITY
+    delay: timedelta | None = None
+    due_at: datetime | None = None
+    idempotency_key: str | None = None
+    tags: str | None = None
+    created_by: str | None = None
+    job_id: str | None = None
+    trace_parent: str | None = None
+
+
+def seal(envelope: Envelope, limits: EnvelopeLimits, fresh_id: str) -> NewJob:
+    """
+    The checked job, ready for the store.
+
+    Args:
+        fresh_id: the id to use when the caller gave none.
+
+    Raises:
+        InvalidJobError: at least one field breaks a rule; all problems are listed.
+    """
+    problems = tuple(_problems(envelope, limits))
+    if problems:
+        raise InvalidJobError(problems)
+    return NewJob(
+        id=envelope.job_id if envelope.job_id is not None else fresh_id,
+        type_key=envelope.type_key,
+        payload=envelope.payload,
+        queue=envelope.queue,
+        priority=envelope.priority,
+        delay=envelope.delay,
+        due_at=envelope.due_at.astimezone(UTC) if envelope.due_at is not None else None,
+        idempotency_key=envelope.idempotency_key,
+        tags=envelope.tags,
+        created_by=envelope.created_by,
+        trace_parent=envelope.trace_parent,
+    )
+
+
+def payload_problems(payload: str, limits: EnvelopeLimits) -> Iterator[FieldProblem]:
+    """
+    What is wrong with a payload's text: lone surrogates, size in UTF-8 bytes, nesting.
+    """
+    try:
+        size = len(payload.encode())
+    except UnicodeEncodeError:
+        yield FieldProblem("payload", "contains a lone surrogate, which is not valid text; remove it")
+        return
+    if size > limits.max_payload_bytes:
+        rule = (
+            f"is {size} bytes of UTF-8 JSON; the limit is {limits.max_payload_bytes} (Serialization.MaxPayloadBytes); "
+            "store large data elsewhere and send its address"
+        )
+        yield FieldProblem("payload", rule, "too_large")
+    elif _has_escaped_lone_surrogate(payload):
+        yield FieldProblem("payload", "contains an escaped lone surrogate, which is not valid text; remove it")
+    elif _depth(payload) > MAX_DEPTH:
+        yield FieldProblem("payload", f"is nested deeper than {MAX_DEPTH} levels; flatten it")
+
+
+def field_problem_of_json(text: str) -> FieldProblem | None:
+    """
+    Why a text is not strict JSON, or None when it is (RFC 8259: no NaN, no Infinity).
+    """
+    try:
+        json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+    except RecursionError:
+        return FieldProblem("payload", f"is nested deeper than {MAX_DEPTH} levels; flatten it")
+    except ValueError as error:
+        return FieldProblem("payload", f"is not strict JSON: {error}")
+    return None
+
+
+def _problems(envelope: Envelope, limits: EnvelopeLimits) -> Iterator[FieldProblem]:
+    yield from _type_problems(envelope.type_key)
+    yield from payload_problems(envelope.payload, limits)
+    yield from _pattern(
+        "queue",
+        envelope.queue,
+        _QUEUE,
+        _QUEUE_RULE,
+    )
+    yield from _priority_problems(envelope.priority)
+    yield from _due_problems(envelope.delay, envelope.due_at)
+    yield from _key_problems(envelope.idempotency_key)
+    yield from _text("tags", envelope.tags, MAX_TAGS_CHARACTERS)
+    yield from _text("created_by", envelope.created_by, MAX_CREATED_BY_CHARACTERS)
+    if envelope.job_id is not None:
+        yield from _pattern("id", envelope.job_id, _JOB_ID, _JOB_ID_RULE)
+    if envelope.trace_parent is not None:
+        yield from _pattern("trace_parent", envelope.trace_parent, _TRACE_PARENT, "a W3C traceparent of 55 characters")
+
+
+def _type_problems(type_key: str) -> Iterator[FieldProblem]:
+    rule = f"1 to {MAX_TYPE_CHARACTERS} printable ASCII characters without blanks, such as 'email.send.v1'"
+    yield from _pattern("type", type_key, _TYPE_KEY, rule)
+
+
+def _priority_problems(priority: object) -> Iterator[FieldProblem]:
+    is_whole = isinstance(priority, int) and not isinstance(priority, bool)
+    if not is_whole or not 0 <= priority <= MAX_PRIORITY:  # type: ignore[operator]
+        yield FieldProblem("priority", f"must be a whole number from 0 to {MAX_PRIORITY}; got {_shown(priority)}")
+
+
+def _due_problems(delay: timedelta | None, due_at: datetime | None) -> Iterator[FieldProblem]:
+    if delay is not None and due_at is not None:
+        yield FieldProblem("due_at", "give either delay or due_at, not both")
+    if delay is not None and not isinstance(delay, timedelta):
+        yield FieldProblem("delay", f"must be a timedelta; got {_shown(delay)}")
+    elif delay is not None and delay < timedelta(0):
+        yield FieldProblem("delay", f"must not be negative; got {delay}")
+    elif delay is not None and delay > MAX_DELAY:
+        yield FieldProblem("delay", f"must be at most {MAX_DELAY.days} days; got {delay.days} days")
+    if due_at is not None:
+        yield from _due_at_problems(due_at)
+
+
+def _due_at_problems(due_at: datetime) -> Iterator[FieldProblem]:
+    if not isinstance(due_at, datetime):
+        yield FieldProblem("due_at", f"must be a datetime; got {_shown(due_at)}")
+    elif due_at.utcoffset() is None:
+        yield FieldProblem("due_at", f"needs a time zone, e.g. 2030-05-10T12:00:00Z; got {due_at.isoformat()}")
+    elif not _is_in_range(due_at):
+        yield FieldProblem("due_at", f"must lie before the year 10000 in UTC; got {due_at.isoformat()}")
+
+
+def _is_in_range(due_at: datetime) -> bool:
+    try:
+        return due_at.astimezone(UTC) <= LAST_DUE_AT
+    except OverflowError:
+        return False
+
+
+def _key_problems(key: str | None) -> Iterator[FieldProblem]:
+    if key is None:
+        return
+    if not isinstance(key, str) or not key.strip():
+        yield FieldProblem("idempotency_key", f"must not be blank; leave it out instead; got {_shown(key)}")
+    elif key != key.strip():
+        yield FieldProblem("idempotency_key", f"must not begin or end with blanks; got {_shown(key)}")
+    else:
+        yield from _text("idempotency_key", key, MAX_KEY_CHARACTERS)
+
+
+def _text(field: str, value: str | None, limit: int) -> Iterator[FieldProblem]:
+    """
+    Optional free text: bounded in UTF-16 units, which is how SQL Server counts nvarchar, free of NUL and surrogates.
+    """
+    if value is None:
+        return
+    if not isinstance(value, str):
+        yield FieldProblem(field, f"must be text; got {_shown(value)}")
+        return
+    units = len(value.encode("utf-16-le", "surrogatepass")) // 2
+    if units > limit:
+        yield FieldProblem(field, f"must be at most {limit} characters; got {units}")
+    elif "\x00" in value:
+        yield FieldProblem(field, "must not contain NUL characters")
+    elif any("\ud800" <= character <= "\udfff" for character in value):
+        yield FieldProblem(field, "contains a lone surrogate, which is not valid text; remove it")
+
+
+def _pattern(field: str, value: object, pattern: re.Pattern[str], rule: str) -> Iterator[FieldProblem]:
+    if not isinstance(value, str) or pattern.fullmatch(value) is None:
+        yield FieldProblem(field, f"must be {rule}; got {_shown(value)}")
+
+
+def _shown(value: object) -> str:
+    """
+    A value as an error may show it: short, with its full length when it is cut.
+    """
+    limit = 60
+    text = ascii(value)
+    if len(text) <= limit:
+        return text
+    size = len(value) if isinstance(value, str) else len(text)
+    return f"{text[:limit]}… ({size} characters)"
+
+
+def _has_escaped_lone_surrogate(payload: str) -> bool:
+    """
+    Whether the JSON text escapes half of a surrogate pair. Most texts hold no such escape and are not parsed.
+    """
+    if "\\u" not in payload or _ESCAPED_SURROGATE.search(payload) is None:
+        return False
+    try:
+        literals = (json.loads(literal.group()) for literal in _STRING_LITERAL.finditer(payload))
+        return any("\ud800" <= character <= "\udfff" for literal in literals for character in literal)
+    except ValueError:
+        return False
+
+
+def _depth(payload: str) -> int:
+    """
+    How deep arrays and objects nest. Few brackets cannot nest deep, which spares most payloads the scan.
+    """
+    if payload.count("[") + payload.count("{") <= MAX_DEPTH:
+        return 0
+    depth = deepest = 0
+    for character in _STRING_LITERAL.sub("", payload):
+        if character in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "]}":
+            depth -= 1
+    return deepest
+
+
+def _refuse_constant(name: str) -> float:
+    msg = f"{name} is not a JSON number"
+    raise ValueError(msg)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        msg = f"the number {text[:40]} is too large"
+        raise ValueError(msg)
+    return value

@@ -1,0 +1,546 @@
+"""
+What the engine, the operators and the hosts ask of the outside: the store's contract, wakes, events.
+
+Every store method is one transaction and one round trip. A move whose guard is false changes nothing and is reported as
+*stale*, an ordinary value. An exception means "unknown": the caller repeats the same call, and every write is safe to
+repeat. All times are the database's clock, in UTC.
+
+Raised by every method:
+    StoreUnavailableError: away or busy; repeat the call.
+    StoreRefusedError: the schema, a permission or the disk needs a person.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from chokaq_core.domain.events import Event
+    from chokaq_core.domain.failures import ErrorFacts
+    from chokaq_core.domain.job import ArchivedJob, ClaimedJob, DeadJob, HotJob, Lease, NewJob
+    from chokaq_core.domain.moves import Settlement
+    from chokaq_core.policy.after_failure import Verdict
+    from chokaq_core.policy.rescue import Suspect
+
+MAX_BATCH = 1_000
+"""No call moves more rows than this; callers cut larger batches."""
+
+
+class EnqueueOutcome(StrEnum):
+    """
+    What became of one job of an enqueue.
+    """
+
+    CREATED = "created"
+    DUPLICATE = "duplicate"
+    KEY_CONFLICT = "key_conflict"
+    ID_TAKEN = "id_taken"
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueItem:
+    """
+    One job's outcome; `job_id` is the id that now stands for it: its own, or the first holder of its key.
+    """
+
+    outcome: EnqueueOutcome
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueueAnswer:
+    """
+    Outcomes in the order of the jobs, and whether a living worker has promised to look again.
+    """
+
+    items: tuple[EnqueueItem, ...]
+    is_worker_looking: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """
+    One round trip of a worker: settle what ended, start what was fetched, claim for the room that is left.
+
+    Attributes:
+        seq: rises by one with each turn of a worker and stays the same when a turn is repeated.
+        settlements: at most one for each job.
+        want: jobs to claim straight into Processing.
+        prefetch: jobs to claim into Fetched besides.
+        after_queue: the last queue served; queues of equal priority take turns from there.
+        looks_again_within: the worker's promise, which spares producers a wake; zero promises nothing.
+    """
+
+    worker_id: str
+    seq: int
+    settlements: tuple[Settlement, ...] = ()
+    starts: tuple[Lease, ...] = ()
+    want: int = 0
+    prefetch: int = 0
+    after_queue: str = ""
+    looks_again_within: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnAnswer:
+    """
+    What a turn did.
+
+    Attributes:
+        stale: ids of settlements and starts that were not applied.
+        cancelled: ids whose settlement became Cancelled, because an operator had marked the job meanwhile.
+        claimed: the jobs now leased to this worker, first to run first.
+        is_full: as many were claimed as were wanted, so more may be waiting.
+        next_due_at: when nothing was left to claim: the earliest due time to come.
+        has_open_queue: False when every queue is paused or inactive.
+        last_queue: the next turn's `after_queue`.
+        is_repeat: the turn had been committed before; nothing moved now.
+    """
+
+    now: datetime
+    stale: frozenset[str] = frozenset()
+    cancelled: frozenset[str] = frozenset()
+    claimed: tuple[ClaimedJob, ...] = ()
+    is_full: bool = False
+    next_due_at: datetime | None = None
+    has_open_queue: bool = True
+    last_queue: str = ""
+    is_repeat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """
+    How far a running job is, for the next heartbeat.
+    """
+
+    lease: Lease
+    percent: int
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """
+    One heartbeat for all running jobs of a worker.
+    """
+
+    worker_id: str
+    progress: tuple[Progress, ...] = ()
+    active: int = 0
+    abandoned: int = 0
+    capacity: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HeldJob:
+    """
+    A job held in a worker's name, as a heartbeat finds it.
+    """
+
+    lease_number: int
+    is_running: bool
+    is_cancel_requested: bool
+    cancel_requested_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BeatAnswer:
+    """
+    Every job held in the worker's name, by id. What is missing was lost.
+    """
+
+    held: Mapping[str, HeldJob]
+
+
+class WorkerState(StrEnum):
+    """
+    What a worker says of itself.
+    """
+
+    RUNNING = "running"
+    DRAINING = "draining"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFacts:
+    """
+    A worker's row.
+    """
+
+    worker_id: str
+    host: str
+    capacity: int
+    state: WorkerState = WorkerState.RUNNING
+    active: int = 0
+    abandoned: int = 0
+    started_at: datetime | None = None
+    heartbeat_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MovedJob:
+    """
+    A job that a scan moved.
+    """
+
+    job_id: str
+    queue: str
+    type_key: str
+    attempt: int
+    worker_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    """
+    Jobs whose heartbeat is too old, with the clock they were measured by.
+    """
+
+    now: datetime
+    jobs: tuple[Suspect, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Burial:
+    """
+    A verdict on one suspect, as it was read, with what to remember.
+    """
+
+    suspect: Suspect
+    verdict: Verdict
+    error: ErrorFacts
+
+
+@dataclass(frozen=True, slots=True)
+class TimerRow:
+    """
+    What is known of a timer.
+    """
+
+    now: datetime
+    last_started_at: datetime | None
+    last_succeeded_at: datetime | None
+    last_outcome: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """
+    How much work waits and who is there for it.
+
+    Attributes:
+        claimable: due jobs that may be claimed now, counted up to a bound.
+        living_workers: workers with free capacity that beat or claimed lately.
+        next_due_at: the earliest due time to come.
+    """
+
+    now: datetime
+    claimable: int
+    living_workers: int
+    next_due_at: datetime | None
+
+
+class CancelOutcome(StrEnum):
+    """
+    What a cancel came to.
+    """
+
+    DEAD_LETTERED = "dead_lettered"
+    MARKED = "marked"
+    STALE = "stale"
+
+
+class ResurrectOutcome(StrEnum):
+    """
+    What a resurrection came to.
+    """
+
+    RESURRECTED = "resurrected"
+    KEY_HELD = "key_held"
+    STALE = "stale"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """
+    New values for a job that is not running; None leaves a value as it is.
+    """
+
+    payload: str | None = None
+    tags: str | None = None
+    priority: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """
+    A queue's controls, with what waits and runs in it.
+    """
+
+    name: str
+    is_paused: bool
+    is_active: bool
+    max_workers: int | None
+    zombie_timeout: timedelta | None
+    pending: int = 0
+    running: int = 0
+    lag: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueChange:
+    """
+    New controls for a queue. Fields left at None stay; limits are cleared by name in `clear`.
+    """
+
+    is_paused: bool | None = None
+    is_active: bool | None = None
+    max_workers: int | None = None
+    zombie_timeout: timedelta | None = None
+    clear: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """
+    Counters of one queue over all workers and times, and rows now in each pillar.
+    """
+
+    succeeded: int = 0
+    failed: int = 0
+    retried: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MetricBucket:
+    """
+    What ended in one second: of one queue, outcome and reason, summed over workers.
+    """
+
+    at: datetime
+    queue: str
+    outcome: int
+    reason: int
+    completed: int
+    duration_count: int
+    total_duration_ms: float
+    max_duration_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class PillarCounts:
+    """
+    Rows in each pillar.
+    """
+
+    hot: int
+    archive: int
+    dlq: int
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaState:
+    """
+    Whether the database is ready, and if not, what is missing.
+    """
+
+    version: int
+    expected_version: int
+    missing_tables: tuple[str, ...] = field(default=())
+
+    @property
+    def is_ready(self) -> bool:
+        """
+        Whether the code can work with this schema.
+        """
+        return not self.missing_tables and self.version == self.expected_version
+
+
+class JobStore(Protocol):
+    """
+    What producers, workers and scans need.
+    """
+
+    def prepare(self) -> SchemaState:
+        """
+        Makes the schema ready where the settings allow it, and says what state it is in.
+        """
+
+    def enqueue(self, jobs: Sequence[NewJob]) -> EnqueueAnswer:
+        """
+        Stores up to 1000 jobs in one transaction, one outcome each; a bad one does not spoil the rest.
+
+        A job whose id exists with the same type and payload answers `created`, so repeating a lost call is safe.
+        """
+
+    def turn(self, turn: Turn) -> TurnAnswer:
+        """
+        Settles, starts and claims in one transaction.
+
+        Repeated with the same `seq` after it had been committed, it moves nothing and gives the first answer again;
+        leases of that answer that have moved on meanwhile are left out.
+        """
+
+    def beat(self, beat: Beat) -> BeatAnswer:
+        """
+        Writes the heartbeat of every Processing job held in the worker's name and names all jobs held.
+        """
+
+    def register(self, worker: WorkerFacts) -> None:
+        """
+        Writes the worker's row, new or not.
+        """
+
+    def retire(self, worker_id: str) -> None:
+        """
+        Marks the worker as stopped; it promises nothing any more.
+        """
+
+    def workers(self) -> Sequence[WorkerFacts]:
+        """
+        All worker rows.
+        """
+
+    def prune_workers(self, silent_for: timedelta) -> int:
+        """
+        Deletes rows of workers that were silent for so long and hold no job; says how many.
+        """
+
+    def recover(self, fetched_for: timedelta, limit: int) -> Sequence[MovedJob]:
+        """
+        Gives back jobs that were fetched so long ago and never started: Fetched → Pending.
+        """
+
+    def suspects(self, default_timeout: timedelta, limit: int) -> Suspects:
+        """
+        Processing jobs whose heartbeat is older than their queue's zombie timeout, else the default. Moves nothing.
+        """
+
+    def bury(self, burials: Sequence[Burial]) -> Sequence[bool]:
+        """
+        Moves suspects as judged, each only if its lease and heartbeat are still as they were read; True where applied.
+        """
+
+    def timer_started(self, name: str) -> TimerRow:
+        """
+        Notes the start and answers what was known before it.
+        """
+
+    def timer_finished(self, name: str, outcome: str, *, has_succeeded: bool) -> None:
+        """
+        Notes how a timer's run ended.
+        """
+
+    def timers(self) -> Mapping[str, TimerRow]:
+        """
+        All timers' rows by name.
+        """
+
+    def demand(self, bound: int, worker_silence: timedelta) -> Demand:
+        """
+        Counts claimable jobs up to `bound`, and workers with free capacity that were heard of within `worker_silence`.
+        """
+
+    def find(self, job_id: str) -> HotJob | ArchivedJob | DeadJob | None:
+        """
+        The job from whichever pillar holds it.
+        """
+
+    def rest(self) -> None:
+        """
+        Lets go of connections that would be stale after a pause; the next call opens them again.
+        """
+
+    def close(self) -> None:
+        """
+        Closes everything. The store is not used afterwards.
+        """
+
+
+class OperatorStore(Protocol):
+    """
+    What people do to jobs and queues.
+    """
+
+    def cancel(self, job_ids: Sequence[str], by: str) -> Sequence[CancelOutcome]:
+        """
+        Pending and Fetched → DLQ as Cancelled; Processing is marked and stops by its next heartbeat.
+        """
+
+    def resurrect(self, job_ids: Sequence[str], by: str) -> Sequence[ResurrectOutcome]:
+        """
+        DLQ → Pending with a fresh count of attempts; refused while an active job holds the same key.
+        """
+
+    def edit(self, job_id: str, edit: Edit, by: str) -> bool:
+        """
+        Changes a pending or dead job; False when it is running, archived or gone.
+        """
+
+    def purge(self, job_ids: Sequence[str]) -> Sequence[bool]:
+        """
+        Deletes archived or dead jobs for good; False where there was none.
+        """
+
+    def queues(self) -> Sequence[QueueRow]:
+        """
+        All queues with their controls and what waits in them.
+        """
+
+    def change_queue(self, name: str, change: QueueChange) -> QueueRow:
+        """
+        Sets controls, creating the row if need be. Pausing gives back fetched jobs in the same transaction.
+        """
+
+    def totals(self) -> Mapping[str, Totals]:
+        """
+        Counters by queue.
+        """
+
+    def buckets(self, since: datetime) -> Sequence[MetricBucket]:
+        """
+        Metric buckets from a time on, summed over workers, oldest first.
+        """
+
+    def counts(self) -> PillarCounts:
+        """
+        Rows in each pillar, counted in full; for tests and small stores.
+        """
+
+
+class Store(JobStore, OperatorStore, Protocol):
+    """
+    A whole store.
+    """
+
+
+class WakeSender(Protocol):
+    """
+    Sends hints that there may be work. Losing, doubling or delaying a wake changes latency only.
+    """
+
+    def send(self, *, delay: timedelta | None = None) -> None:
+        """
+        Sends one wake, visible after `delay`.
+
+        Raises:
+            OSError: it could not be sent; the caller logs that and goes on.
+        """
+
+
+class Events(Protocol):
+    """
+    Takes what happened. Must not raise and must return at once.
+    """
+
+    def publish(self, events: Sequence[Event]) -> None:
+        """
+        Takes a batch of events.
+        """

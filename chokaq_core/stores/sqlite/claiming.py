@@ -1,0 +1,185 @@
+"""
+Which rows a claim takes: by priority within a queue, in turns between queues of equal priority.
+"""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from chokaq_core.ports import MAX_BATCH
+from chokaq_core.stores.sqlite.rows import claimed_job
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from chokaq_core.domain.job import ClaimedJob
+    from chokaq_core.ports import Turn
+    from chokaq_core.stores.sqlite.database import Transaction
+
+Rank = tuple[int, int, str]
+"""A row's place in its queue: negative priority, due time, id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """
+    One queue's claimable jobs of one type, with the first of them and the queue's limit.
+    """
+
+    queue: str
+    type_key: str
+    max_workers: int | None
+    head: Rank
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """
+    The ids to claim, first to run first, and the queue that was served last.
+    """
+
+    ids: tuple[str, ...]
+    last_queue: str
+
+
+def claim(transaction: Transaction, turn: Turn) -> tuple[tuple[ClaimedJob, ...], str]:
+    """
+    Claims what a turn has room for; answers the jobs and the queue served last.
+    """
+    transaction.change("claim_promote", promote=MAX_BATCH)
+    room = turn.want + turn.prefetch
+    lanes = [Lane(q, t, most, (-p, due, i)) for q, t, most, p, due, i in transaction.rows("claim_heads")]
+    if room <= 0 or not lanes:
+        return (), turn.after_queue
+    pick = _pick(transaction, lanes, room, turn.after_queue)
+    rows = transaction.rows(
+        "claim", worker=turn.worker_id, ids=json.dumps(pick.ids), running=json.dumps(pick.ids[: turn.want])
+    )
+    by_id = {row[0]: row for row in rows}
+    jobs = tuple(claimed_job(by_id[i], turn.worker_id, transaction.now) for i in pick.ids if i in by_id)
+    return jobs, pick.last_queue
+
+
+def _pick(transaction: Transaction, lanes: list[Lane], room: int, after_queue: str) -> Pick:
+    """
+    Takes one row at a time from the queue whose best row has the highest priority; among equals the next in the cycle.
+    """
+    feeds = dict(_feeds(transaction, lanes, room))
+    rota = _Rota(feeds)
+    ids: list[str] = []
+    last = after_queue
+    while len(ids) < room and rota.has_more():
+        last = rota.next_queue(last)
+        ids.append(feeds[last].take())
+        rota.settle(last)
+    return Pick(tuple(ids), last)
+
+
+class _Feed:
+    """
+    A queue's rows in claim order, read only as far as they are taken.
+    """
+
+    __slots__ = ("_rows", "head")
+
+    def __init__(self, rows: Iterator[Rank]) -> None:
+        self._rows = rows
+        self.head = next(rows, None)
+
+    def take(self) -> str:
+        """
+        The id of the best row, which is then gone from the feed.
+        """
+        assert self.head is not None  # noqa: S101 - the rota holds only feeds that have a row
+        job_id = self.head[2]
+        self.head = next(self._rows, None)
+        return job_id
+
+
+class _Rota:
+    """
+    Whose turn it is: queues by the priority of their best row, and names in order within a priority.
+    """
+
+    def __init__(self, feeds: dict[str, _Feed]) -> None:
+        self._feeds = feeds
+        self._by_priority: dict[int, list[str]] = {}
+        self._place: dict[str, int] = {}
+        for queue in feeds:
+            self._enter(queue)
+
+    def has_more(self) -> bool:
+        """
+        Whether any queue has a row left.
+        """
+        return bool(self._by_priority)
+
+    def next_queue(self, after: str) -> str:
+        """
+        The queue after `after` in the cycle of the best priority.
+        """
+        names = self._by_priority[min(self._by_priority)]
+        return names[bisect.bisect_right(names, after) % len(names)]
+
+    def settle(self, queue: str) -> None:
+        """
+        Moves a queue to its new place after a row was taken from it.
+        """
+        head = self._feeds[queue].head
+        place = self._place[queue]
+        if head is not None and head[0] == place:
+            return
+        self._by_priority[place].remove(queue)
+        if not self._by_priority[place]:
+            del self._by_priority[place]
+        self._enter(queue)
+
+    def _enter(self, queue: str) -> None:
+        head = self._feeds[queue].head
+        if head is not None:
+            self._place[queue] = head[0]
+            bisect.insort(self._by_priority.setdefault(head[0], []), queue)
+
+
+def _feeds(transaction: Transaction, lanes: list[Lane], room: int) -> Iterator[tuple[str, _Feed]]:
+    """
+    For each queue the rows of all its lanes together, as many as its limit allows.
+    """
+    by_queue: defaultdict[str, list[Lane]] = defaultdict(list)
+    for lane in lanes:
+        by_queue[lane.queue].append(lane)
+    busy = _busy(transaction, lanes)
+    for queue, own in by_queue.items():
+        limit = own[0].max_workers
+        free = room if limit is None else min(room, limit - busy.get(queue, 0))
+        if free > 0:
+            yield queue, _Feed(_merged(transaction, own, free))
+
+
+def _merged(transaction: Transaction, lanes: list[Lane], count: int) -> Iterator[Rank]:
+    """
+    The first rows of several lanes. A lane whose head is not among the first `count` heads has no row there.
+    """
+    nearest = heapq.nsmallest(count, lanes, key=lambda lane: lane.head)
+    return islice(heapq.merge(*(_rows_of(transaction, lane, count) for lane in nearest)), count)
+
+
+def _rows_of(transaction: Transaction, lane: Lane, count: int) -> Iterator[Rank]:
+    """
+    A lane's rows; the head is known, and the others are read only when asked for.
+    """
+    yield lane.head
+    rows = transaction.rows("claim_lane", queue=lane.queue, type_key=lane.type_key, most=count)
+    yield from ((-priority, due, job_id) for priority, due, job_id in islice(rows, 1, None))
+
+
+def _busy(transaction: Transaction, lanes: list[Lane]) -> dict[str, int]:
+    if all(lane.max_workers is None for lane in lanes):
+        return {}
+    return dict(transaction.rows("claim_busy"))

@@ -1,0 +1,106 @@
+"""
+Storing new jobs: each gets an outcome of its own, and the accepted ones are written together.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from chokaq_core.ports import EnqueueAnswer, EnqueueItem, EnqueueOutcome
+from chokaq_core.stores.sqlite.rows import micros, span_micros
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chokaq_core.domain.job import NewJob
+    from chokaq_core.stores.sqlite.database import Transaction
+
+_LAST_MICROSECOND = 253_402_300_799_999_999
+"""9999-12-31T23:59:59.999999Z."""
+
+
+def enqueue(transaction: Transaction, jobs: Sequence[NewJob]) -> EnqueueAnswer:
+    """
+    Judges the jobs in order against what is stored and what came before them in the batch, then writes the new ones.
+    """
+    known = _Known(transaction, jobs)
+    items: list[EnqueueItem] = []
+    new: list[NewJob] = []
+    for job in jobs:
+        item, is_new = known.judge(job)
+        items.append(item)
+        if is_new:
+            new.append(job)
+            known.remember(job)
+    _write(transaction, new)
+    return EnqueueAnswer(tuple(items), bool(transaction.value("enqueue_is_worker_looking")))
+
+
+class _Known:
+    """
+    Ids and keys that are taken: in the store, and by earlier jobs of the batch.
+    """
+
+    def __init__(self, transaction: Transaction, jobs: Sequence[NewJob]) -> None:
+        ids = json.dumps([job.id for job in jobs])
+        keys = json.dumps([job.idempotency_key for job in jobs if job.idempotency_key is not None])
+        self._ids = {i: (t, p) for i, t, p in transaction.rows("enqueue_existing", ids=ids)}
+        self._keys = {k: (i, t, p) for k, i, t, p in transaction.rows("enqueue_key_holders", keys=keys)}
+
+    def judge(self, job: NewJob) -> tuple[EnqueueItem, bool]:
+        """
+        The job's outcome, and whether it is to be written.
+        """
+        content = (job.type_key, job.payload)
+        if job.id in self._ids:
+            is_repeat = self._ids[job.id] == content
+            return EnqueueItem(EnqueueOutcome.CREATED if is_repeat else EnqueueOutcome.ID_TAKEN, job.id), False
+        if job.idempotency_key in self._keys:
+            first_id, *held = self._keys[job.idempotency_key]
+            is_same = tuple(held) == content
+            return EnqueueItem(EnqueueOutcome.DUPLICATE if is_same else EnqueueOutcome.KEY_CONFLICT, first_id), False
+        return EnqueueItem(EnqueueOutcome.CREATED, job.id), True
+
+    def remember(self, job: NewJob) -> None:
+        """
+        Takes the job's id and key for the rest of the batch.
+        """
+        self._ids[job.id] = (job.type_key, job.payload)
+        if job.idempotency_key is not None:
+            self._keys[job.idempotency_key] = (job.id, job.type_key, job.payload)
+
+
+def _write(transaction: Transaction, jobs: Sequence[NewJob]) -> None:
+    transaction.change_each("enqueue", [_values(job, transaction.now) for job in jobs])
+    queues = {job.queue for job in jobs}
+    transaction.change_each("enqueue_queue", [{"queue": queue, "now": transaction.now} for queue in queues])
+    lanes = {(job.queue, job.type_key) for job in jobs}
+    transaction.change_each("enqueue_lane", [{"queue": queue, "type_key": type_key} for queue, type_key in lanes])
+
+
+def _values(job: NewJob, now: int) -> dict[str, object]:
+    return {
+        "id": job.id,
+        "queue": job.queue,
+        "type_key": job.type_key,
+        "payload": job.payload,
+        "tags": job.tags,
+        "idempotency_key": job.idempotency_key,
+        "priority": job.priority,
+        "due": _due(job, now),
+        "now": now,
+        "trace_parent": job.trace_parent,
+        "created_by": job.created_by,
+    }
+
+
+def _due(job: NewJob, now: int) -> int:
+    """
+    When the job may first run: a due time in the past counts as now.
+    """
+    if job.due_at is not None:
+        return max(micros(job.due_at), now)
+    if job.delay is not None:
+        return min(now + span_micros(job.delay), _LAST_MICROSECOND)
+    return now

@@ -1,0 +1,124 @@
+"""
+Between SQLite's rows and the domain's values.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from chokaq_core.domain.failures import FailureReason
+from chokaq_core.domain.job import ArchivedJob, AttemptError, ClaimedJob, DeadJob, HotJob, JobRecord, Lease, Status
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_SHARED = tuple(field.name for field in fields(JobRecord))
+
+
+def micros(at: datetime) -> int:
+    """
+    A moment as whole microseconds since 1970.
+    """
+    return (at - _EPOCH) // _MICROSECOND
+
+
+def span_micros(span: timedelta) -> int:
+    """
+    A duration as whole microseconds.
+    """
+    return span // _MICROSECOND
+
+
+def moment(value: int) -> datetime:
+    """
+    Microseconds since 1970 as a moment in UTC.
+    """
+    return _EPOCH + timedelta(microseconds=value)
+
+
+def moment_or_none(value: int | None) -> datetime | None:
+    """
+    The same for a column that may be empty.
+    """
+    return None if value is None else moment(value)
+
+
+def claimed_job(row: tuple[Any, ...], worker_id: str, now: int) -> ClaimedJob:
+    """
+    A row of the claim's answer.
+    """
+    (job_id, lease, queue, type_key, payload, status, attempt, interruptions, due, lifetime, by, trace, cancelled) = row
+    return ClaimedJob(
+        lease=Lease(job_id, worker_id, lease),
+        queue=queue,
+        type_key=type_key,
+        payload=payload,
+        status=Status(status),
+        attempt=attempt,
+        interruptions=interruptions,
+        due_at=moment(due),
+        lifetime_start_at=moment(lifetime),
+        claimed_at=moment(now),
+        created_by=by,
+        trace_parent=trace,
+        is_cancel_requested=bool(cancelled),
+    )
+
+
+def hot_job(row: tuple[Any, ...]) -> HotJob:
+    """
+    A row of JobsHot.
+    """
+    status, heartbeat, cancel_at, cancel_by, progress, note, is_ready = row[20:]
+    return HotJob(
+        **_record(row),
+        status=Status(status),
+        heartbeat_at=moment_or_none(heartbeat),
+        cancel_requested_at=moment_or_none(cancel_at),
+        cancel_requested_by=cancel_by,
+        progress=progress,
+        progress_note=note,
+        is_ready=bool(is_ready),
+    )
+
+
+def archived_job(row: tuple[Any, ...]) -> ArchivedJob:
+    """
+    A row of JobsArchive.
+    """
+    finished, duration_ms, result, result_note = row[20:]
+    return ArchivedJob(
+        **_record(row), finished_at=moment(finished), duration_ms=duration_ms, result=result, result_note=result_note
+    )
+
+
+def dead_job(row: tuple[Any, ...]) -> DeadJob:
+    """
+    A row of JobsDLQ.
+    """
+    reason, error_type, details, failed = row[20:]
+    return DeadJob(
+        **_record(row),
+        reason=FailureReason(reason),
+        error_type=error_type,
+        error_details=details,
+        failed_at=moment(failed),
+    )
+
+
+def _record(row: tuple[Any, ...]) -> dict[str, Any]:
+    """
+    The columns that all pillars share, by the names of JobRecord.
+    """
+    values = dict(zip(_SHARED, row, strict=False))
+    for name in ("due_at", "created_at", "started_at", "last_updated_at", "lifetime_start_at"):
+        values[name] = moment_or_none(values[name])
+    values["attempt_errors"] = _attempt_errors(values["attempt_errors"])
+    return values
+
+
+def _attempt_errors(text: str | None) -> tuple[AttemptError, ...]:
+    entries = json.loads(text) if text else []
+    return tuple(AttemptError(e["attempt"], moment(e["at"]), e["type"], e["message"]) for e in entries)

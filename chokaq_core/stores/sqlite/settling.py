@@ -1,0 +1,240 @@
+"""
+The settling half of a worker's turn: which settlements still hold, what each does, what is counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from chokaq_core.domain.failures import FailureReason
+from chokaq_core.domain.job import Place
+from chokaq_core.domain.moves import MOVES, Move, Settlement, under_cancel_mark
+from chokaq_core.stores.sqlite.rows import span_micros
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from chokaq_core.domain.job import Lease
+    from chokaq_core.stores.sqlite.database import Transaction
+
+PLACES = {0: Place.PENDING, 1: Place.FETCHED, 2: Place.PROCESSING}
+_SECOND = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """
+    One job that ended or was retried, as the counters see it.
+    """
+
+    queue: str
+    move: Move
+    reason: FailureReason | None = None
+    duration_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """
+    Which jobs were not as their lease said, and which were ended as cancelled instead.
+    """
+
+    stale: frozenset[str]
+    cancelled: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    lease_number: int
+    place: Place
+    queue: str
+    is_cancel_requested: bool
+    cancel_requested_by: str | None
+
+
+def settle(transaction: Transaction, worker_id: str, settlements: Sequence[Settlement]) -> Settled:
+    """
+    Applies each settlement whose lease and place still hold, and counts what ended.
+    """
+    held = _held(transaction, worker_id, [settlement.lease for settlement in settlements])
+    valid = [s for s in settlements if _holds(held.get(s.lease.job_id), s.lease, s.move)]
+    final = [_with_mark(s, held[s.lease.job_id]) for s in valid]
+    for move, group in _by_move(final).items():
+        _APPLY[move](transaction, group)
+    count_endings(
+        transaction, worker_id, [Ending(held[s.lease.job_id].queue, s.move, s.reason, s.duration_ms) for s in final]
+    )
+    stale = {s.lease.job_id for s in settlements} - {s.lease.job_id for s in valid}
+    cancelled = {new.lease.job_id for old, new in zip(valid, final, strict=True) if new is not old}
+    return Settled(frozenset(stale), frozenset(cancelled))
+
+
+def start(transaction: Transaction, worker_id: str, leases: Sequence[Lease]) -> frozenset[str]:
+    """
+    Move start for fetched jobs; answers the ids whose lease did not hold.
+    """
+    held = _held(transaction, worker_id, leases)
+    valid = [lease.job_id for lease in leases if _holds(held.get(lease.job_id), lease, Move.START)]
+    transaction.change_each("turn_start", [{"id": job_id, "now": transaction.now} for job_id in valid])
+    return frozenset(lease.job_id for lease in leases) - frozenset(valid)
+
+
+def dead_letter(
+    transaction: Transaction, job_id: str, reason: FailureReason, error: dict[str, Any], by: str | None = None
+) -> None:
+    """
+    Moves a row from Hot into the DLQ, whatever its state; the caller has checked the guard.
+    """
+    values = {"id": job_id, "now": transaction.now, "reason": int(reason), "actor": by, **error}
+    transaction.change("turn_dead_letter", **values)
+    transaction.change("turn_leave_hot", id=job_id)
+
+
+def no_error(details: str | None = None) -> dict[str, Any]:
+    """
+    Error columns for a job that ended without an attempt of its own failing.
+    """
+    return {"error_type": None, "message": None, "details": details}
+
+
+def count_endings(transaction: Transaction, shard: str, endings: Iterable[Ending]) -> None:
+    """
+    Adds to this shard's totals and to the buckets of the current second.
+    """
+    totals: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    durations: defaultdict[tuple[str, int, int], list[float | None]] = defaultdict(list)
+    for ending in endings:
+        match ending.move:
+            case Move.COMPLETE:
+                totals[ending.queue][0] += 1
+                durations[ending.queue, 0, -1].append(ending.duration_ms)
+            case Move.DEAD_LETTER:
+                totals[ending.queue][1] += 1
+                durations[ending.queue, 1, int(ending.reason or 0)].append(ending.duration_ms)
+            case Move.RETRY:
+                totals[ending.queue][2] += 1
+            case _:
+                continue
+    _add_totals(transaction, shard, totals)
+    _add_buckets(transaction, shard, durations)
+
+
+def _held(transaction: Transaction, worker_id: str, leases: Iterable[Lease]) -> dict[str, _Held]:
+    ids = json.dumps([lease.job_id for lease in leases])
+    return {
+        row[0]: _Held(row[1], PLACES[row[2]], row[3], row[4] is not None, row[5])
+        for row in transaction.rows("turn_held", ids=ids, worker=worker_id)
+    }
+
+
+def _holds(held: _Held | None, lease: Lease, move: Move) -> bool:
+    return held is not None and held.lease_number == lease.number and held.place in MOVES[move].sources
+
+
+def _with_mark(settlement: Settlement, held: _Held) -> Settlement:
+    return under_cancel_mark(settlement, held.cancel_requested_by) if held.is_cancel_requested else settlement
+
+
+def _by_move(settlements: Iterable[Settlement]) -> dict[Move, list[Settlement]]:
+    groups: defaultdict[Move, list[Settlement]] = defaultdict(list)
+    for settlement in settlements:
+        groups[settlement.move].append(settlement)
+    return groups
+
+
+def _complete(transaction: Transaction, settlements: list[Settlement]) -> None:
+    transaction.change_each(
+        "turn_complete",
+        [
+            {
+                "id": s.lease.job_id,
+                "now": transaction.now,
+                "duration_ms": s.duration_ms,
+                "result": s.result,
+                "result_note": s.result_note,
+            }
+            for s in settlements
+        ],
+    )
+    transaction.change_each("turn_leave_hot", [{"id": s.lease.job_id} for s in settlements])
+
+
+def _dead_letter(transaction: Transaction, settlements: list[Settlement]) -> None:
+    for s in settlements:
+        assert s.reason is not None  # noqa: S101 - the constructor takes no dead letter without a reason
+        dead_letter(transaction, s.lease.job_id, s.reason, _error(s))
+
+
+def _retry(transaction: Transaction, settlements: list[Settlement]) -> None:
+    rows = [{"id": s.lease.job_id, "now": transaction.now, "delay": _delay(s), **_error(s)} for s in settlements]
+    transaction.change_each("turn_retry", rows)
+
+
+def _postpone(transaction: Transaction, settlements: list[Settlement]) -> None:
+    rows = [{"id": s.lease.job_id, "now": transaction.now, "delay": _delay(s)} for s in settlements]
+    transaction.change_each("turn_postpone", rows)
+
+
+def _release(transaction: Transaction, settlements: list[Settlement]) -> None:
+    transaction.change_each("turn_release", [{"id": s.lease.job_id, "now": transaction.now} for s in settlements])
+
+
+def _hand_back(transaction: Transaction, settlements: list[Settlement]) -> None:
+    transaction.change_each("turn_hand_back", [{"id": s.lease.job_id, "now": transaction.now} for s in settlements])
+
+
+_APPLY = {
+    Move.COMPLETE: _complete,
+    Move.DEAD_LETTER: _dead_letter,
+    Move.RETRY: _retry,
+    Move.POSTPONE: _postpone,
+    Move.RELEASE: _release,
+    Move.HAND_BACK: _hand_back,
+}
+
+
+def _delay(settlement: Settlement) -> int:
+    return span_micros(settlement.delay) if settlement.delay is not None else 0
+
+
+def _error(settlement: Settlement) -> dict[str, Any]:
+    error = settlement.error
+    if error is None:
+        return no_error()
+    return {"error_type": error.type, "message": error.message, "details": error.details}
+
+
+def _add_totals(transaction: Transaction, shard: str, totals: dict[str, list[int]]) -> None:
+    names = ("succeeded", "failed", "retried")
+    transaction.change_each(
+        "turn_stats",
+        [
+            {"queue": queue, "shard": shard, "now": transaction.now, **dict(zip(names, counts, strict=True))}
+            for queue, counts in totals.items()
+        ],
+    )
+
+
+def _add_buckets(
+    transaction: Transaction, shard: str, durations: dict[tuple[str, int, int], list[float | None]]
+) -> None:
+    rows = []
+    for (queue, outcome, reason), values in durations.items():
+        known = [value for value in values if value is not None]
+        rows.append(
+            {
+                "bucket": transaction.now // _SECOND * _SECOND,
+                "queue": queue,
+                "outcome": outcome,
+                "reason": reason,
+                "shard": shard,
+                "completed": len(values),
+                "duration_count": len(known),
+                "total_ms": sum(known),
+                "max_ms": max(known, default=0.0),
+            }
+        )
+    transaction.change_each("turn_bucket", rows)

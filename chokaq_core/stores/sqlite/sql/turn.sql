@@ -1,0 +1,116 @@
+-- A worker's turn: settle, start, claim. Tables in order: Turns, Queues, JobsHot, JobsArchive, JobsDLQ, StatsSummary,
+-- MetricBuckets, Workers. Rows of JobsHot are found by primary key; `+` keeps a guard from choosing another index.
+
+-- name: turn_mark
+-- The commit marker: one row changes for a new turn, none for a repeat.
+INSERT INTO Turns (WorkerId, Seq) VALUES (:worker, :seq)
+ON CONFLICT (WorkerId) DO UPDATE SET Seq = excluded.Seq, Stale = NULL, Claimed = NULL
+WHERE Turns.Seq < excluded.Seq;
+
+-- name: turn_answer
+UPDATE Turns SET Stale = :stale, Claimed = :claimed WHERE WorkerId = :worker;
+
+-- name: turn_answered
+SELECT Stale, Claimed FROM Turns WHERE WorkerId = :worker;
+
+-- name: turn_held
+-- What this worker holds of the given jobs, with what the guards of its moves need.
+SELECT h.Id, h.LeaseNumber, h.Status, h.Queue, h.CancelRequestedUtc, h.CancelRequestedBy
+FROM json_each(:ids) AS i CROSS JOIN JobsHot AS h ON h.Id = i.value
+WHERE +h.WorkerId = :worker;
+
+-- name: turn_complete
+-- Move complete: Processing → Archive. The rows were found held under the same write lock.
+INSERT INTO JobsArchive (
+    Id, Queue, Type, Payload, Tags, IdempotencyKey, Priority, AttemptCount, LeaseNumber, Interruptions, WorkerId,
+    DueAtUtc, CreatedAtUtc, StartedAtUtc, LastUpdatedUtc, LifetimeStartUtc, AttemptErrors, TraceParent, CreatedBy,
+    LastModifiedBy, FinishedAtUtc, DurationMs, Result, ResultNote
+)
+SELECT
+    Id, Queue, Type, Payload, Tags, IdempotencyKey, Priority, AttemptCount, LeaseNumber, Interruptions, WorkerId,
+    DueAtUtc, CreatedAtUtc, StartedAtUtc, :now, LifetimeStartUtc, AttemptErrors, TraceParent, CreatedBy,
+    LastModifiedBy, :now, :duration_ms, :result, :result_note
+FROM JobsHot
+WHERE Id = :id;
+
+-- name: turn_dead_letter
+-- Move dead_letter (and cancel, and bury): → DLQ, the error appended to the attempts, of which the last ten are kept.
+INSERT INTO JobsDLQ (
+    Id, Queue, Type, Payload, Tags, IdempotencyKey, Priority, AttemptCount, LeaseNumber, Interruptions, WorkerId,
+    DueAtUtc, CreatedAtUtc, StartedAtUtc, LastUpdatedUtc, LifetimeStartUtc, AttemptErrors, TraceParent, CreatedBy,
+    LastModifiedBy, FailureReason, ErrorType, ErrorDetails, FailedAtUtc
+)
+SELECT
+    Id, Queue, Type, Payload, Tags, IdempotencyKey, Priority, AttemptCount, LeaseNumber, Interruptions, WorkerId,
+    DueAtUtc, CreatedAtUtc, StartedAtUtc, :now, LifetimeStartUtc,
+    iif(:error_type IS NULL, AttemptErrors, json_insert(
+        iif(json_array_length(AttemptErrors) >= 10, json_remove(AttemptErrors, '$[0]'), coalesce(AttemptErrors, '[]')),
+        '$[#]', json_object('attempt', AttemptCount, 'at', :now, 'type', :error_type, 'message', :message)
+    )),
+    TraceParent, CreatedBy, coalesce(:actor, LastModifiedBy), :reason, :error_type, :details, :now
+FROM JobsHot
+WHERE Id = :id;
+
+-- name: turn_retry
+-- Move retry (and bury of a job that re-runs after a loss): → Pending, due later, the error appended.
+UPDATE JobsHot SET
+    Status = 0, IsReady = :delay <= 0, WorkerId = NULL, HeartbeatUtc = NULL, StartedAtUtc = NULL,
+    DueAtUtc = min(:now + :delay, 253402300799999999), LastUpdatedUtc = :now, Progress = NULL, ProgressNote = NULL,
+    AttemptErrors = json_insert(
+        iif(json_array_length(AttemptErrors) >= 10, json_remove(AttemptErrors, '$[0]'), coalesce(AttemptErrors, '[]')),
+        '$[#]', json_object('attempt', AttemptCount, 'at', :now, 'type', :error_type, 'message', :message)
+    )
+WHERE Id = :id;
+
+-- name: turn_postpone
+-- Move postpone: → Pending, due later; an attempt that had begun is not counted.
+UPDATE JobsHot SET
+    AttemptCount = AttemptCount - (Status = 2), Status = 0, IsReady = :delay <= 0, WorkerId = NULL, HeartbeatUtc = NULL,
+    StartedAtUtc = NULL, DueAtUtc = min(:now + :delay, 253402300799999999), LastUpdatedUtc = :now,
+    Progress = NULL, ProgressNote = NULL
+WHERE Id = :id;
+
+-- name: turn_release
+-- Moves release and recover: Fetched → Pending, claimable again in its old place.
+UPDATE JobsHot SET Status = 0, IsReady = 1, WorkerId = NULL, HeartbeatUtc = NULL, LastUpdatedUtc = :now
+WHERE Id = :id;
+
+-- name: turn_hand_back
+-- Move hand_back: Processing → Pending, due now, the interruption counted instead of the attempt.
+UPDATE JobsHot SET
+    AttemptCount = AttemptCount - 1, Interruptions = Interruptions + 1, Status = 0, IsReady = 1, WorkerId = NULL,
+    HeartbeatUtc = NULL, StartedAtUtc = NULL, DueAtUtc = :now, LastUpdatedUtc = :now, Progress = NULL,
+    ProgressNote = NULL
+WHERE Id = :id;
+
+-- name: turn_leave_hot
+DELETE FROM JobsHot WHERE Id = :id;
+
+-- name: turn_start
+-- Move start: Fetched → Processing.
+UPDATE JobsHot SET
+    Status = 2, AttemptCount = AttemptCount + 1, StartedAtUtc = :now, HeartbeatUtc = :now,
+    LastUpdatedUtc = :now
+WHERE Id = :id;
+
+-- name: turn_stats
+-- This worker's own shard, so that workers never wait for each other's counters.
+INSERT INTO StatsSummary (Queue, Shard, SucceededTotal, FailedTotal, RetriedTotal, LastActivityUtc)
+VALUES (:queue, :shard, :succeeded, :failed, :retried, :now)
+ON CONFLICT (Queue, Shard) DO UPDATE SET
+    SucceededTotal = SucceededTotal + excluded.SucceededTotal, FailedTotal = FailedTotal + excluded.FailedTotal,
+    RetriedTotal = RetriedTotal + excluded.RetriedTotal, LastActivityUtc = excluded.LastActivityUtc;
+
+-- name: turn_bucket
+INSERT INTO MetricBuckets (
+    BucketUtc, Queue, Outcome, Reason, Shard, CompletedCount, DurationCount, TotalDurationMs, MaxDurationMs
+)
+VALUES (:bucket, :queue, :outcome, :reason, :shard, :completed, :duration_count, :total_ms, :max_ms)
+ON CONFLICT (BucketUtc, Queue, Outcome, Reason, Shard) DO UPDATE SET
+    CompletedCount = CompletedCount + excluded.CompletedCount, DurationCount = DurationCount + excluded.DurationCount,
+    TotalDurationMs = TotalDurationMs + excluded.TotalDurationMs,
+    MaxDurationMs = max(MaxDurationMs, excluded.MaxDurationMs);
+
+-- name: turn_promise
+-- What producers read to know whether a worker will look again by itself.
+UPDATE Workers SET LookingUntilUtc = :looking_until WHERE WorkerId = :worker;

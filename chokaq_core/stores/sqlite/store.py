@@ -1,0 +1,312 @@
+"""
+The embedded store: every method of the contract as one transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from chokaq_core.ports import TurnAnswer
+from chokaq_core.stores.sqlite import claiming, enqueueing, operating, scanning, schema, settling
+from chokaq_core.stores.sqlite.database import Database
+from chokaq_core.stores.sqlite.rows import (
+    archived_job,
+    claimed_job,
+    dead_job,
+    hot_job,
+    micros,
+    moment,
+    moment_or_none,
+    span_micros,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime, timedelta
+    from pathlib import Path
+
+    from chokaq_core.domain.job import ArchivedJob, DeadJob, HotJob, NewJob
+    from chokaq_core.ports import (
+        Beat,
+        BeatAnswer,
+        Burial,
+        CancelOutcome,
+        Demand,
+        Edit,
+        EnqueueAnswer,
+        MetricBucket,
+        MovedJob,
+        PillarCounts,
+        QueueChange,
+        QueueRow,
+        ResurrectOutcome,
+        SchemaState,
+        Suspects,
+        TimerRow,
+        Totals,
+        Turn,
+        WorkerFacts,
+    )
+    from chokaq_core.stores.sqlite.database import Transaction
+
+
+class SqliteStore:
+    """
+    Jobs in a SQLite database.
+
+    Args:
+        path: the database file, created if missing; None keeps everything in memory, for one process and not durable.
+        clock: a time to use instead of the database's; None in production.
+        is_synced_on_commit: wait for the disk at each commit. Without it (WAL, synchronous NORMAL) a power cut may lose
+            the last moments, a killed process nothing.
+    """
+
+    def __init__(
+        self,
+        path: Path | None = None,
+        *,
+        clock: Callable[[], datetime] | None = None,
+        is_synced_on_commit: bool = False,
+    ) -> None:
+        now = (lambda: micros(clock())) if clock is not None else None
+        self._database = Database(path, now, is_synced_on_commit=is_synced_on_commit)
+
+    def prepare(self) -> SchemaState:
+        """
+        Creates or upgrades the schema; the embedded database is ours alone.
+        """
+        with self._database.write() as transaction:
+            return schema.migrate(transaction)
+
+    def enqueue(self, jobs: Sequence[NewJob]) -> EnqueueAnswer:
+        """
+        Stores jobs in one transaction.
+        """
+        with self._database.write() as transaction:
+            return enqueueing.enqueue(transaction, jobs)
+
+    def turn(self, turn: Turn) -> TurnAnswer:
+        """
+        Settles, starts and claims in one transaction.
+        """
+        with self._database.write() as transaction:
+            if transaction.change("turn_mark", worker=turn.worker_id, seq=turn.seq) == 0:
+                return _answer_again(transaction, turn)
+            return _take_turn(transaction, turn)
+
+    def beat(self, beat: Beat) -> BeatAnswer:
+        """
+        Writes one heartbeat for all running jobs of a worker.
+        """
+        with self._database.write_beat() as transaction:
+            return scanning.beat(transaction, beat)
+
+    def register(self, worker: WorkerFacts) -> None:
+        """
+        Writes a worker's row.
+        """
+        with self._database.write() as transaction:
+            scanning.register(transaction, worker)
+
+    def retire(self, worker_id: str) -> None:
+        """
+        Marks a worker as stopped.
+        """
+        with self._database.write() as transaction:
+            transaction.change("retire", worker=worker_id)
+
+    def workers(self) -> Sequence[WorkerFacts]:
+        """
+        All worker rows.
+        """
+        with self._database.read() as transaction:
+            return scanning.workers(transaction)
+
+    def prune_workers(self, silent_for: timedelta) -> int:
+        """
+        Deletes rows of workers that are long gone.
+        """
+        with self._database.write() as transaction:
+            return scanning.prune_workers(transaction, silent_for)
+
+    def recover(self, fetched_for: timedelta, limit: int) -> Sequence[MovedJob]:
+        """
+        Gives back jobs that were fetched and never started.
+        """
+        with self._database.write() as transaction:
+            return scanning.recover(transaction, fetched_for, limit)
+
+    def suspects(self, default_timeout: timedelta, limit: int) -> Suspects:
+        """
+        Processing jobs whose heartbeat is too old.
+        """
+        with self._database.read() as transaction:
+            return scanning.suspects(transaction, default_timeout, limit)
+
+    def bury(self, burials: Sequence[Burial]) -> Sequence[bool]:
+        """
+        Moves suspects as judged.
+        """
+        with self._database.write() as transaction:
+            return scanning.bury(transaction, burials)
+
+    def timer_started(self, name: str) -> TimerRow:
+        """
+        Notes a timer's start.
+        """
+        with self._database.write() as transaction:
+            return scanning.timer_started(transaction, name)
+
+    def timer_finished(self, name: str, outcome: str, *, has_succeeded: bool) -> None:
+        """
+        Notes how a timer's run ended.
+        """
+        with self._database.write() as transaction:
+            transaction.change("timer_finished", name=name, outcome=outcome, has_succeeded=has_succeeded)
+
+    def timers(self) -> Mapping[str, TimerRow]:
+        """
+        All timers' rows.
+        """
+        with self._database.read() as transaction:
+            return scanning.timers(transaction)
+
+    def demand(self, bound: int, worker_silence: timedelta) -> Demand:
+        """
+        What waits, and who is there for it.
+        """
+        with self._database.read() as transaction:
+            return scanning.demand(transaction, bound, worker_silence)
+
+    def find(self, job_id: str) -> HotJob | ArchivedJob | DeadJob | None:
+        """
+        The job from whichever pillar holds it.
+        """
+        with self._database.read() as transaction:
+            if (row := transaction.row("find_hot", id=job_id)) is not None:
+                return hot_job(row)
+            if (row := transaction.row("find_archived", id=job_id)) is not None:
+                return archived_job(row)
+            row = transaction.row("find_dead", id=job_id)
+            return None if row is None else dead_job(row)
+
+    def cancel(self, job_ids: Sequence[str], by: str) -> Sequence[CancelOutcome]:
+        """
+        Cancels jobs that wait and marks those that run.
+        """
+        with self._database.write() as transaction:
+            return operating.cancel(transaction, job_ids, by)
+
+    def resurrect(self, job_ids: Sequence[str], by: str) -> Sequence[ResurrectOutcome]:
+        """
+        Brings dead jobs back.
+        """
+        with self._database.write() as transaction:
+            return operating.resurrect(transaction, job_ids, by)
+
+    def edit(self, job_id: str, edit: Edit, by: str) -> bool:
+        """
+        Changes a job that is not running.
+        """
+        with self._database.write() as transaction:
+            return operating.edit(transaction, job_id, edit, by)
+
+    def purge(self, job_ids: Sequence[str]) -> Sequence[bool]:
+        """
+        Deletes archived or dead jobs.
+        """
+        with self._database.write() as transaction:
+            return operating.purge(transaction, job_ids)
+
+    def queues(self) -> Sequence[QueueRow]:
+        """
+        All queues.
+        """
+        with self._database.read() as transaction:
+            return operating.queues(transaction)
+
+    def change_queue(self, name: str, change: QueueChange) -> QueueRow:
+        """
+        Sets a queue's controls.
+        """
+        with self._database.write() as transaction:
+            return operating.change_queue(transaction, name, change)
+
+    def totals(self) -> Mapping[str, Totals]:
+        """
+        Counters by queue.
+        """
+        with self._database.read() as transaction:
+            return operating.totals(transaction)
+
+    def buckets(self, since: datetime) -> Sequence[MetricBucket]:
+        """
+        Metric buckets from a time on.
+        """
+        with self._database.read() as transaction:
+            return operating.buckets(transaction, since)
+
+    def counts(self) -> PillarCounts:
+        """
+        Rows in each pillar.
+        """
+        with self._database.read() as transaction:
+            return operating.counts(transaction)
+
+    def rest(self) -> None:
+        """
+        Closes idle connections of a file.
+        """
+        self._database.rest()
+
+    def close(self) -> None:
+        """
+        Closes everything.
+        """
+        self._database.close()
+
+
+def _take_turn(transaction: Transaction, turn: Turn) -> TurnAnswer:
+    settled = settling.settle(transaction, turn.worker_id, turn.settlements)
+    stale = settled.stale | settling.start(transaction, turn.worker_id, turn.starts)
+    claimed, last_queue = claiming.claim(transaction, turn)
+    looking_until = transaction.now + span_micros(turn.looks_again_within) if turn.looks_again_within else None
+    transaction.change("turn_promise", worker=turn.worker_id, looking_until=looking_until)
+    transaction.change(
+        "turn_answer",
+        worker=turn.worker_id,
+        stale=json.dumps([sorted(stale), sorted(settled.cancelled)]),
+        claimed=json.dumps([[job.lease.job_id, job.lease.number] for job in claimed]),
+    )
+    is_full = 0 < turn.want + turn.prefetch <= len(claimed)
+    return TurnAnswer(
+        now=moment(transaction.now),
+        stale=stale,
+        cancelled=settled.cancelled,
+        claimed=claimed,
+        is_full=is_full,
+        next_due_at=None if is_full else moment_or_none(transaction.value("claim_next_due")),
+        has_open_queue=bool(claimed) or bool(transaction.value("claim_has_open_queue")),
+        last_queue=last_queue,
+    )
+
+
+def _answer_again(transaction: Transaction, turn: Turn) -> TurnAnswer:
+    """
+    The first answer of a turn that had been committed; jobs that have moved on since are left out.
+    """
+    stale_text, claimed_text = transaction.rows("turn_answered", worker=turn.worker_id)[0]
+    stale, cancelled = json.loads(stale_text) if stale_text else ((), ())
+    leases = dict(json.loads(claimed_text or "[]"))
+    rows = transaction.rows("claim_again", ids=json.dumps(list(leases)), worker=turn.worker_id)
+    claimed = [claimed_job(row, turn.worker_id, transaction.now) for row in rows if leases[row[0]] == row[1]]
+    return TurnAnswer(
+        now=moment(transaction.now),
+        stale=frozenset(stale),
+        cancelled=frozenset(cancelled),
+        claimed=tuple(claimed),
+        is_full=0 < turn.want + turn.prefetch <= len(leases),
+        last_queue=turn.after_queue,
+        is_repeat=True,
+    )

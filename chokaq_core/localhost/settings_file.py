@@ -1,0 +1,35 @@
+"""
+`local.settings.json`: the app settings of a developer's machine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chokaq_core.localhost.errors import HostError
+from chokaq_core.localhost.json_file import json_type, read_json_object
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def read_local_settings(path: Path) -> dict[str, str]:
+    """
+    Reads the `Values` of a local.settings.json; other sections are Core Tools' own and are left alone.
+
+    Raises:
+        HostError: the file cannot be read as settings; the text names the file and the key.
+    """
+    content = read_json_object(path)
+    if content.get("IsEncrypted"):
+        raise HostError(f"{path}: IsEncrypted is true, and only Core Tools decrypts it: run 'func settings decrypt'.")
+    values = content.get("Values", {})
+    if not isinstance(values, dict):
+        raise HostError(f"{path}: Values must be an object, found {json_type(values)}.")
+    return {name: _text(path, name, value) for name, value in values.items()}
+
+
+def _text(path: Path, name: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise HostError(f"{path}: Values.{name} must be a string, found {json_type(value)}: put it in double quotes.")

@@ -1,0 +1,151 @@
+"""
+Where queue triggers get their messages from.
+
+`WakeSource` is the seam: today wakes come from the app's own process, and a source that reads a Storage queue can join
+by implementing the same few methods.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from threading import Event
+from typing import TYPE_CHECKING, Protocol
+
+from chokaq_core.engine.wakes import IN_PROCESS, InProcessWakes, Wake
+from chokaq_core.localhost.environment import find_setting, resolve_settings
+from chokaq_core.localhost.errors import HostError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from chokaq_core.localhost.functions import QueueFunction
+
+_log = logging.getLogger(__name__)
+
+WAKE_QUEUE_SETTING = "ChokaQ__Functions__WakeQueueName"
+DEFAULT_WAKE_QUEUE = "chokaq-wake"
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedMessage:
+    """
+    A message that one listener holds; `delivery` counts how often it has been handed out, this time included.
+    """
+
+    id: str
+    body: str
+    delivery: int
+    inserted_at: datetime
+    expires_at: datetime | None = None
+    next_visible_at: datetime | None = None
+    receipt: str | None = None
+
+
+class WakeSource(Protocol):
+    """
+    One listener's view of a queue. Its methods may block and are called from one thread, `close` from any.
+    """
+
+    def receive(self) -> ReceivedMessage | None:
+        """
+        Waits for a message and takes it, hidden from other listeners; None means that the source was closed.
+        """
+
+    def delete(self, message: ReceivedMessage) -> None:
+        """
+        Ends a message that was handled.
+        """
+
+    def put_back(self, message: ReceivedMessage) -> None:
+        """
+        Makes a message whose handler failed visible again.
+        """
+
+    def bury(self, message: ReceivedMessage) -> None:
+        """
+        Puts a poisoned message where no listener sees it.
+        """
+
+    def close(self) -> None:
+        """
+        Ends the waiting of `receive`, now and later.
+        """
+
+
+class InProcessSource:
+    """
+    Wakes that the app sends within this process; they are gone when it ends.
+    """
+
+    def __init__(self, wakes: InProcessWakes) -> None:
+        self._wakes = wakes
+        self._closed = Event()
+
+    def receive(self) -> ReceivedMessage | None:
+        """
+        Waits for a wake and takes it.
+        """
+        wake = self._wakes.receive(stop=self._closed)
+        return ReceivedMessage(wake.id, wake.text, wake.delivery, wake.sent_at) if wake else None
+
+    def delete(self, message: ReceivedMessage) -> None:
+        """
+        Nothing is left to do: taking an in-process wake removed it.
+        """
+
+    def put_back(self, message: ReceivedMessage) -> None:
+        """
+        Makes the wake receivable again.
+        """
+        self._wakes.put_back(Wake(message.id, message.inserted_at, message.delivery, message.body))
+
+    def bury(self, message: ReceivedMessage) -> None:
+        """
+        Nothing is left to do: there is no poison queue in memory, and the log has the reason.
+        """
+
+    def close(self) -> None:
+        """
+        Ends the waiting of `receive`.
+        """
+        self._closed.set()
+        self._wakes.interrupt()
+
+
+def open_sources(functions: Sequence[QueueFunction], environ: Mapping[str, str]) -> dict[str, WakeSource]:
+    """
+    Opens the source of every queue function that can be served here, by function name.
+
+    In-process wakes stand for one queue: the app's only one, or the wake queue among several.
+
+    Raises:
+        HostError: a function's connection names a storage account, which this host does not read.
+    """
+    for function in functions:
+        _refuse_storage(function, environ)
+    queue_names = {function.handler.name: resolve_settings(function.queue_name, environ) for function in functions}
+    wake_queue = _wake_queue(set(queue_names.values()), environ)
+    for name, queue in queue_names.items():
+        if queue != wake_queue:
+            _log.warning("Function '%s' gets no messages here: only Azure Storage could fill '%s'", name, queue)
+    return {name: InProcessSource(IN_PROCESS) for name, queue in queue_names.items() if queue == wake_queue}
+
+
+def _wake_queue(queue_names: set[str], environ: Mapping[str, str]) -> str:
+    if len(queue_names) == 1:
+        return next(iter(queue_names))
+    return find_setting(environ, WAKE_QUEUE_SETTING) or DEFAULT_WAKE_QUEUE
+
+
+def _refuse_storage(function: QueueFunction, environ: Mapping[str, str]) -> None:
+    connection = function.connection or "AzureWebJobsStorage"
+    spellings = (connection, f"AzureWebJobs{connection}")
+    parts = ("", "__accountName", "__queueServiceUri")
+    for name in (spelling + part for spelling in spellings for part in parts):
+        if find_setting(environ, name):
+            raise HostError(
+                f"Function '{function.handler.name}' would read its queue from Azure Storage, since {name} is set,"
+                " and the local host cannot: leave that setting out, and wakes stay within this process."
+            )

@@ -1,0 +1,33 @@
+"""
+What stdout says once the host is ready: where it is, and three lines to paste into a terminal.
+"""
+
+from __future__ import annotations
+
+TRY_IT = """\
+Try it, in another terminal:
+
+  curl -s {api}/jobs -H 'content-type: application/json' \\
+    -d '{{"type": "email.send.v1", "payload": {{"to": "ada@example.org", "subject": "Hello", "body": "First job"}}}}'
+
+  curl -s {api}/jobs -H 'content-type: application/json' \\
+    -d '{{"type": "report.csv.v1", "payload": {{"path": "jobs/samples/orders.csv", "group_by": ["country"], \
+"total": ["amount"]}}}}'
+
+  curl -s {api}/jobs/ID    # the id that either answer gave
+"""
+
+
+def welcome(host: str, port: int, route_prefix: str) -> str:
+    """
+    Words the greeting for an address that is being served.
+    """
+    api = f"http://{_reachable(host)}:{port}/{route_prefix}".rstrip("/")
+    return f"ChokaQ answers at {api} (Ctrl-C stops it)\n\n{TRY_IT.format(api=api)}"
+
+
+def _reachable(host: str) -> str:
+    # "Every interface" is an address to listen at, not one to call.
+    if host in {"0.0.0.0", "::"}:  # noqa: S104 - compared with, not bound to
+        return "localhost"
+    return f"[{host}]" if ":" in host else host

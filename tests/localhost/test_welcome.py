@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+from chokaq_core.localhost.welcome import welcome
+
+
+def curl_commands(text: str) -> list[list[str]]:
+    lines = text.replace("\\\n", "").splitlines()
+    return [shlex.split(line, comments=True) for line in lines if line.strip().startswith("curl")]
+
+
+def test_the_address_comes_first() -> None:
+    assert welcome("127.0.0.1", 7071, "api").startswith(
+        "ChokaQ answers at http://127.0.0.1:7071/api (Ctrl-C stops it)\n"
+    )
+
+
+def test_three_lines_to_try_post_a_mail_and_a_report_and_read_a_job_back() -> None:
+    mail, report, read = curl_commands(welcome("127.0.0.1", 7071, "api"))
+
+    assert json.loads(mail[-1]) == {
+        "type": "email.send.v1",
+        "payload": {"to": "ada@example.org", "subject": "Hello", "body": "First job"},
+    }
+    assert json.loads(report[-1]) == {
+        "type": "report.csv.v1",
+        "payload": {"path": "jobs/samples/orders.csv", "group_by": ["country"], "total": ["amount"]},
+    }
+    assert mail[:5] == ["curl", "-s", "http://127.0.0.1:7071/api/jobs", "-H", "content-type: application/json"]
+    assert read == ["curl", "-s", "http://127.0.0.1:7071/api/jobs/ID"]
+
+
+@pytest.mark.parametrize(
+    "host,prefix,address",
+    [
+        ("0.0.0.0", "api", "http://localhost:80/api "),  # noqa: S104 - only worded
+        ("::", "api", "http://localhost:80/api "),
+        ("::1", "api", "http://[::1]:80/api "),
+        ("127.0.0.1", "", "http://127.0.0.1:80 "),
+    ],
+)
+def test_the_address_is_one_that_can_be_called(host: str, prefix: str, address: str) -> None:
+    assert address in welcome(host, 80, prefix)

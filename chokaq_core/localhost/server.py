@@ -110,14 +110,18 @@ class LocalHost:
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         on_ready()
         background = [asyncio.create_task(part.run()) for part in self._background]
-        is_orderly = await self._is_stopped_before_any_ends(serving, *background)
-        is_drained = await self._is_drained_in_time(background)
+        was_asked = await self._wait_for_stop(serving, *background)
+        is_drained = await self._drain(background)
         server.should_exit = True
         await serving
+        self._invoker.close()
         is_idle = self._is_idle()
-        return is_orderly and is_drained and is_idle
+        return was_asked and is_drained and is_idle
 
-    async def _is_stopped_before_any_ends(self, *parts: asyncio.Task[None]) -> bool:
+    async def _wait_for_stop(self, *parts: asyncio.Task[None]) -> bool:
+        """
+        Returns whether the stop was asked for; else a part ended by itself, and its reason is logged.
+        """
         stopped = asyncio.create_task(self._stop.wait())
         done, _ = await asyncio.wait({stopped, *parts}, return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
@@ -125,7 +129,10 @@ class LocalHost:
             _log.critical("A part of the host ended by itself, so the host stops", exc_info=part.exception())
         return done == {stopped}
 
-    async def _is_drained_in_time(self, background: list[asyncio.Task[None]]) -> bool:
+    async def _drain(self, background: list[asyncio.Task[None]]) -> bool:
+        """
+        Returns whether timers, queue functions and the app's hook have all ended in time.
+        """
         seconds = self._drain_limit.total_seconds()
         _log.info("Stopping; running work has up to %g s to end", seconds)
         for part in self._background:
@@ -149,7 +156,6 @@ class LocalHost:
             thread.shutdown(wait=False)
 
     def _is_idle(self) -> bool:
-        self._invoker.close()
         busy = self._invoker.busy_functions()
         if busy:
             _log.error("Leaving running functions behind: %s", ", ".join(busy))

@@ -63,6 +63,11 @@ class Running:
     url: str
     log: Path
 
+    @property
+    def address(self) -> tuple[str, int]:
+        url = httpx.URL(self.url)
+        return url.host, url.port or 0
+
     def get(self, path: str) -> str:
         return httpx.get(f"{self.url}{path}", timeout=60).text
 
@@ -161,6 +166,22 @@ def wait_for_log(host: Running, text: str) -> None:
             return
         host.get("/ping")
     pytest.fail(f"never logged: {text}")
+
+
+def test_work_that_is_left_behind_makes_the_exit_code_1(tmp_path: Path) -> None:
+    hangs = """
+@app.route("hang")
+def hang(req: func.HttpRequest) -> str:
+    log.info("hanging")
+    return str(release.wait(60))
+"""
+    with running(write_app(tmp_path, APP + hangs)) as host, socket.create_connection(host.address) as client:
+        client.sendall(b"GET /api/hang HTTP/1.1\r\nHost: local\r\n\r\n")
+        wait_for_log(host, "hanging")
+        host.process.send_signal(signal.SIGTERM)
+
+        assert host.exit_code() == 1
+        assert "Leaving running functions behind: hang" in host.log.read_text()
 
 
 def test_settings_of_the_file_and_the_default_database_reach_the_app(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ import smtplib
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email import policy
 from email.headerregistry import Address
@@ -128,7 +128,7 @@ class MailSettings:
     port: int
     has_starttls: bool
     user: str
-    password: str
+    password: str = field(repr=False)
     sender: Address
     outbox: Path
 

@@ -14,6 +14,8 @@ import math
 from dataclasses import dataclass
 from datetime import timedelta
 
+from chokaq_core.policy.envelope import MAX_DELAY
+
 
 @dataclass(frozen=True, slots=True)
 class RetryRules:
@@ -23,7 +25,7 @@ class RetryRules:
     Attributes:
         max_attempts: runs in all, the first included; at least 1.
         base_delay: wait after the first failure.
-        max_delay: no wait is longer, jitter included.
+        max_delay: no wait is longer, jitter included; nor is one longer than a thousand years, whatever this says.
         multiplier: growth per failure; at least 1.
         jitter_max_delay: upper bound of the random addition.
         circuit_breaker_delay: how long a fetched job of an open circuit is put off.
@@ -48,17 +50,24 @@ def backoff_delay(rules: RetryRules, *, failures: int, roll: float) -> timedelta
         roll: a random number in [0, 1).
     """
     base = rules.base_delay.total_seconds()
-    cap = rules.max_delay.total_seconds()
+    cap = clamped(rules.max_delay).total_seconds()
     nominal = _grown(base, rules.multiplier, failures - 1, cap)
     jitter = min(rules.jitter_max_delay.total_seconds(), cap - nominal)
-    return timedelta(seconds=nominal + roll * jitter)
+    return clamped(timedelta(seconds=nominal + roll * jitter), rules.max_delay)
 
 
 def throttled_delay(rules: RetryRules, *, retry_after: timedelta) -> timedelta:
     """
     The wait that the other side asked for, clamped to 0 … MaxDelay, without jitter.
     """
-    return max(timedelta(0), min(retry_after, rules.max_delay))
+    return clamped(retry_after, rules.max_delay)
+
+
+def clamped(delay: timedelta, longest: timedelta = MAX_DELAY) -> timedelta:
+    """
+    The delay within 0 … `longest`, and within what the database's calendar has room for.
+    """
+    return max(timedelta(0), min(delay, longest, MAX_DELAY))
 
 
 def _grown(base: float, multiplier: float, steps: int, cap: float) -> float:

@@ -49,7 +49,7 @@ def claimed_job(row: tuple[Any, ...], worker_id: str, now: int) -> ClaimedJob:
     """
     A row of the claim's answer.
     """
-    (job_id, lease, queue, type_key, payload, status, attempt, interruptions, due, lifetime, by, trace, cancelled) = row
+    (job_id, lease, queue, type_key, payload, status, attempt, interruptions, due, lifetime, by, trace, cancel_at) = row
     return ClaimedJob(
         lease=Lease(job_id, worker_id, lease),
         queue=queue,
@@ -63,7 +63,7 @@ def claimed_job(row: tuple[Any, ...], worker_id: str, now: int) -> ClaimedJob:
         claimed_at=moment(now),
         created_by=by,
         trace_parent=trace,
-        is_cancel_requested=bool(cancelled),
+        is_cancel_requested=cancel_at is not None,
     )
 
 

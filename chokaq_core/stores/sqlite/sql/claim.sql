@@ -30,7 +30,8 @@ ORDER BY Priority DESC, DueAtUtc, Id LIMIT :most;
 SELECT Queue, count(*) FROM JobsHot WHERE WorkerId > '' GROUP BY Queue;
 
 -- name: claim
--- Move claim: Pending → Processing for ids in :running, → Fetched for the others.
+-- Move claim: Pending → Processing for ids in :running, → Fetched for the others. No `IS NOT NULL` behind RETURNING:
+-- SQLite 3.40 answers 1 there for any column of a table whose key is NOT NULL.
 UPDATE JobsHot SET
     Status = CASE WHEN Id IN (SELECT value FROM json_each(:running)) THEN 2 ELSE 1 END,
     AttemptCount = AttemptCount + (Id IN (SELECT value FROM json_each(:running))),
@@ -39,13 +40,13 @@ UPDATE JobsHot SET
 WHERE Id IN (SELECT value FROM json_each(:ids)) AND WorkerId IS NULL
 RETURNING
     Id, LeaseNumber, Queue, Type, Payload, Status, AttemptCount, Interruptions, DueAtUtc, LifetimeStartUtc,
-    CreatedBy, TraceParent, CancelRequestedUtc IS NOT NULL;
+    CreatedBy, TraceParent, CancelRequestedUtc;
 
 -- name: claim_again
 -- The rows of an earlier claim that this worker still holds, for the repeat of a turn.
 SELECT
     h.Id, h.LeaseNumber, h.Queue, h.Type, h.Payload, h.Status, h.AttemptCount, h.Interruptions, h.DueAtUtc,
-    h.LifetimeStartUtc, h.CreatedBy, h.TraceParent, h.CancelRequestedUtc IS NOT NULL
+    h.LifetimeStartUtc, h.CreatedBy, h.TraceParent, h.CancelRequestedUtc
 FROM json_each(:ids) AS i CROSS JOIN JobsHot AS h ON h.Id = i.value
 WHERE +h.WorkerId = :worker;
 

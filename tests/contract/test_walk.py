@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -248,32 +249,38 @@ def _changed(before: HotJob | ArchivedJob | DeadJob | None, after: HotJob | Arch
     return set()
 
 
+Attempt = tuple[str, Callable[[], bool]]
+"""A job's id, and a move with it that answers whether it was applied."""
+
+Prepare = Callable[[Stage], Attempt]
+
+
 @dataclass(frozen=True, slots=True)
 class Broken:
     """
-    A move whose job is in the right place while its guard is false: `prepare` answers the job's id and the move.
+    A move whose job is in the right place while its guard is false.
     """
 
     move: Move
     label: str
-    prepare: Callable[[Stage], tuple[str, Callable[[], bool]]]
+    prepare: Prepare
 
     def __str__(self) -> str:
         return f"{self.move}-{self.label}"
 
 
-def _key_held_at_enqueue(stage: Stage) -> tuple[str, Callable[[], bool]]:
+def _key_held_at_enqueue(stage: Stage) -> Attempt:
     holder = stage.add(idempotency_key="order-7")
     rival = replace(stage.new_job(), idempotency_key="order-7")
     return holder.id, lambda: stage.store.enqueue([rival]).items[0].outcome is EnqueueOutcome.CREATED
 
 
-def _not_due(stage: Stage) -> tuple[str, Callable[[], bool]]:
+def _not_due(stage: Stage) -> Attempt:
     return stage.add(delay=2 * MINUTE).id, lambda: bool(stage.claim())
 
 
-def _closed(**control: bool) -> Callable[[Stage], tuple[str, Callable[[], bool]]]:
-    def prepare(stage: Stage) -> tuple[str, Callable[[], bool]]:
+def _closed(**control: bool) -> Prepare:
+    def prepare(stage: Stage) -> Attempt:
         job = stage.add(queue="mail")
         stage.set_queue("mail", **control)
         return job.id, lambda: bool(stage.claim())
@@ -281,19 +288,19 @@ def _closed(**control: bool) -> Callable[[Stage], tuple[str, Callable[[], bool]]
     return prepare
 
 
-def _limit_reached(stage: Stage) -> tuple[str, Callable[[], bool]]:
+def _limit_reached(stage: Stage) -> Attempt:
     stage.fetched(queue="mail")
     stage.set_queue("mail", max_workers=1)
     return stage.add(queue="mail").id, lambda: bool(stage.claim(worker=OTHER_WORKER))
 
 
-def _fetched_lately(stage: Stage) -> tuple[str, Callable[[], bool]]:
+def _fetched_lately(stage: Stage) -> Attempt:
     claimed = stage.fetched()
     stage.clock.advance(MINUTE)
     return claimed.lease.job_id, lambda: bool(stage.store.recover(MINUTE, 10))
 
 
-def _beaten_since(stage: Stage) -> tuple[str, Callable[[], bool]]:
+def _beaten_since(stage: Stage) -> Attempt:
     staged = stage.put(PROCESSING)
     burial = Burial(_as_suspect(stage, staged), Verdict(Move.DEAD_LETTER, reason=FailureReason.ZOMBIE), BOOM)
     stage.clock.advance(SECOND)
@@ -301,22 +308,22 @@ def _beaten_since(stage: Stage) -> tuple[str, Callable[[], bool]]:
     return staged.id, lambda: stage.store.bury([burial])[0]
 
 
-def _key_held_at_resurrection(stage: Stage) -> tuple[str, Callable[[], bool]]:
+def _key_held_at_resurrection(stage: Stage) -> Attempt:
     staged = stage.put(DLQ, idempotency_key="order-7")
     stage.add(idempotency_key="order-7")
     return staged.id, lambda: _resurrect(stage, staged)
 
 
-def _running(stage: Stage) -> tuple[str, Callable[[], bool]]:
+def _running(stage: Stage) -> Attempt:
     staged = stage.put(PROCESSING)
     return staged.id, lambda: _edit(stage, staged)
 
 
-def _with_lease(act: Act, place: Place, **wrong: str | int) -> Callable[[Stage], tuple[str, Callable[[], bool]]]:
-    def prepare(stage: Stage) -> tuple[str, Callable[[], bool]]:
+def _with_lease(act: Act, place: Place, **wrong: Any) -> Prepare:  # noqa: ANN401 - the fields of Lease
+    def prepare(stage: Stage) -> Attempt:
         staged = stage.put(place)
-        changed_lease = replace(staged.lease, **wrong)  # type: ignore[arg-type] # each caller names its field's type
-        return staged.id, lambda: act.apply(stage, replace(staged, lease=changed_lease))
+        lease = replace(staged.lease, **wrong)
+        return staged.id, lambda: act.apply(stage, replace(staged, lease=lease))
 
     return prepare
 

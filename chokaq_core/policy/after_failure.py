@@ -22,7 +22,7 @@ from chokaq_core.domain.failures import (
     TimedOut,
 )
 from chokaq_core.domain.moves import Move
-from chokaq_core.policy.backoff import RetryRules, backoff_delay, throttled_delay
+from chokaq_core.policy.backoff import RetryRules, backoff_delay, clamped, throttled_delay
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,7 +76,7 @@ def decide(outcome: Outcome, facts: AttemptFacts, rules: RetryRules, roll: float
         case Succeeded():
             return Verdict(Move.COMPLETE)
         case Postponed(delay=delay):
-            return Verdict(Move.POSTPONE, delay=delay)
+            return Verdict(Move.POSTPONE, delay=clamped(delay))
         case Interrupted():
             return _within_lifetime(Verdict(Move.HAND_BACK, delay=timedelta(0)), facts, rules)
         case Rejected() | TimedOut() | Cancelled() | HeartbeatLost():

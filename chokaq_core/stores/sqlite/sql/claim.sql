@@ -31,7 +31,7 @@ SELECT Queue, count(*) FROM JobsHot WHERE WorkerId > '' GROUP BY Queue;
 
 -- name: claim
 -- Move claim: Pending → Processing for ids in :running, → Fetched for the others. No `IS NOT NULL` behind RETURNING:
--- SQLite 3.40 answers 1 there for any column of a table whose key is NOT NULL.
+-- SQLite 3.40 answers 1 there for every column of a table whose first one is NOT NULL.
 UPDATE JobsHot SET
     Status = CASE WHEN Id IN (SELECT value FROM json_each(:running)) THEN 2 ELSE 1 END,
     AttemptCount = AttemptCount + (Id IN (SELECT value FROM json_each(:running))),

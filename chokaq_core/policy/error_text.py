@@ -38,7 +38,9 @@ def storable(text: str) -> str:
     """
     The text with NUL as ␀ and lone surrogates as �, so that every database and UTF-8 take it.
     """
-    return text.replace("\x00", "␀").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    # Called on `str` itself, since an exception may give text of a class of its own.
+    visible = str.replace(text, "\x00", "␀")
+    return visible.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _fit(text: str, limit: int) -> str:
@@ -57,12 +59,12 @@ def _fit(text: str, limit: int) -> str:
 def _message(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception as fault:  # noqa: BLE001 - a broken __str__ must not hide the failure
+    except BaseException as fault:  # noqa: BLE001 - a broken __str__, even one that exits, must not hide the failure
         return f"<the error's own text could not be made: {type(fault).__name__}>"
 
 
 def _traceback(error: BaseException) -> str:
     try:
         return "".join(traceback.format_exception(error))
-    except Exception as fault:  # noqa: BLE001 - the same for whatever traceback meets in a foreign exception
+    except BaseException as fault:  # noqa: BLE001 - the same for whatever traceback meets in a foreign exception
         return f"{type(error).__qualname__}: {_message(error)}\n<no traceback: {type(fault).__name__}>"

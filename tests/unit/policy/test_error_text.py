@@ -49,6 +49,11 @@ class TimeoutOfUpstreamError(Exception):
     pass
 
 
+class NotesThatExitError(Exception):
+    def __getattr__(self, name: str) -> object:
+        raise SystemExit
+
+
 def raised(error: BaseException) -> BaseException:
     """
     The error with a traceback.
@@ -194,6 +199,12 @@ def test_an_error_that_cannot_be_printed_is_recorded_all_the_same(fault: BaseExc
     assert facts.type.endswith("UnprintableError")
     assert facts.message == f"<the error's own text could not be made: {name}>"
     assert "Traceback (most recent call last):\n" in facts.details
+
+
+def test_an_error_that_stops_its_own_traceback_is_recorded_without_one() -> None:
+    facts = error_facts(NotesThatExitError("row 17"))
+    assert facts.message == "row 17"
+    assert facts.details == "NotesThatExitError: row 17\n<no traceback: SystemExit>"
 
 
 @pytest.mark.parametrize("text,stored", [("as it is", "as it is"), ("as it is\x00", "as it is␀")])

@@ -166,16 +166,20 @@ def sniffed_dialect(sample: str) -> csv.Dialect:
     Quoted cells are taken out first: they hold delimiters that delimit nothing, and `csv.Sniffer`'s own search for
     them takes half a minute on an unlucky 64 KiB while it holds the interpreter lock, so that heartbeats stop.
     """
-    plain = _QUOTED_CELL_OR_QUOTE.sub("", sample)
-    text = "\n".join(_LINE_END.split(plain))
-    for candidates in (",;\t|", " "):
-        try:
-            sniffed = csv.Sniffer().sniff(text, delimiters=candidates)
-        except csv.Error:
-            continue
-        if sniffed.delimiter in text.lstrip("\n").partition("\n")[0]:
-            return _dialect(sniffed.delimiter, skipinitialspace=sniffed.skipinitialspace)
-    return csv.excel()
+    text = "\n".join(_LINE_END.split(_QUOTED_CELL_OR_QUOTE.sub("", sample))).lstrip("\n")
+    return _sniffed(text, ",;\t|") or _sniffed(text, " ") or csv.excel()
+
+
+def _sniffed(text: str, candidates: str) -> csv.Dialect | None:
+    first_line = text.partition("\n")[0]
+    present = "".join(character for character in candidates if character in first_line)
+    if not present:
+        return None
+    try:
+        sniffed = csv.Sniffer().sniff(text, delimiters=present)
+    except csv.Error:
+        return None
+    return _dialect(sniffed.delimiter, skipinitialspace=sniffed.skipinitialspace)
 
 
 def _dialect(delimiter: str, *, skipinitialspace: bool = False) -> csv.Dialect:

@@ -139,7 +139,7 @@ def _cells(key: str | tuple[str, ...]) -> tuple[str, ...]:
 def _counts(job: SummariseCsv, summary: Summary, ctx: JobContext) -> dict[str, object]:
     if summary.first_skipped is not None:
         line, total, cell = summary.first_skipped
-        text = "%d cells are not numbers and were left out; the first is %r in column %r on line %d"
+        text = "%d cell(s) are not numbers and were left out; the first is %r in column %r on line %d"
         ctx.logger.warning(text, summary.skipped, cell[:MAX_LOGGED_CHARACTERS], job.total[total], line)
     return {
         "rows": summary.rows,

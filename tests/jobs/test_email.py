@@ -297,7 +297,9 @@ class TestTheMailServer:
             with pytest.raises(TransientJobError, match="timed out"):
                 send(a_mail(), run.context())
 
-    def test_a_job_without_time_left_gets_the_shortest_patience_there_is(self, run: RecordedRun, server: MailServer) -> None:
+    def test_a_job_without_time_left_gets_the_shortest_patience_there_is(
+        self, run: RecordedRun, server: MailServer
+    ) -> None:
         run.time_left = timedelta(0)
         send(a_mail(), run.context())
         assert len(server.mails) == 1

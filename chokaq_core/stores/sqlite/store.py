@@ -273,14 +273,8 @@ def _take_turn(transaction: Transaction, turn: Turn) -> TurnAnswer:
     claimed, last_queue = claiming.claim(transaction, turn)
     looking_until = transaction.now + span_micros(turn.looks_again_within) if turn.looks_again_within else None
     transaction.change("turn_promise", worker=turn.worker_id, looking_until=looking_until)
-    transaction.change(
-        "turn_answer",
-        worker=turn.worker_id,
-        stale=json.dumps([sorted(stale), sorted(settled.cancelled)]),
-        claimed=json.dumps([[job.lease.job_id, job.lease.number] for job in claimed]),
-    )
     is_full = 0 < turn.want + turn.prefetch <= len(claimed)
-    return TurnAnswer(
+    answer = TurnAnswer(
         now=moment(transaction.now),
         stale=stale,
         cancelled=settled.cancelled,
@@ -290,6 +284,22 @@ def _take_turn(transaction: Transaction, turn: Turn) -> TurnAnswer:
         has_open_queue=bool(claimed) or bool(transaction.value("claim_has_open_queue")),
         last_queue=last_queue,
     )
+    _remember_answer(transaction, turn.worker_id, answer)
+    return answer
+
+
+def _remember_answer(transaction: Transaction, worker_id: str, answer: TurnAnswer) -> None:
+    """
+    Keeps beside the commit marker what a repeat has to say again.
+    """
+    next_due = None if answer.next_due_at is None else micros(answer.next_due_at)
+    leases = [[job.lease.job_id, job.lease.number] for job in answer.claimed]
+    transaction.change(
+        "turn_answer",
+        worker=worker_id,
+        stale=json.dumps([sorted(answer.stale), sorted(answer.cancelled)]),
+        claimed=json.dumps([leases, answer.is_full, next_due, answer.has_open_queue, answer.last_queue]),
+    )
 
 
 def _answer_again(transaction: Transaction, turn: Turn) -> TurnAnswer:
@@ -297,8 +307,9 @@ def _answer_again(transaction: Transaction, turn: Turn) -> TurnAnswer:
     The first answer of a turn that had been committed; jobs that have moved on since are left out.
     """
     stale_text, claimed_text = transaction.rows("turn_answered", worker=turn.worker_id)[0]
-    stale, cancelled = json.loads(stale_text) if stale_text else ((), ())
-    leases = dict(json.loads(claimed_text or "[]"))
+    stale, cancelled = json.loads(stale_text)
+    pairs, is_full, next_due, has_open_queue, last_queue = json.loads(claimed_text)
+    leases = dict(pairs)
     rows = transaction.rows("claim_again", ids=json.dumps(list(leases)), worker=turn.worker_id)
     claimed = [claimed_job(row, turn.worker_id, transaction.now) for row in rows if leases[row[0]] == row[1]]
     return TurnAnswer(
@@ -306,7 +317,9 @@ def _answer_again(transaction: Transaction, turn: Turn) -> TurnAnswer:
         stale=frozenset(stale),
         cancelled=frozenset(cancelled),
         claimed=tuple(claimed),
-        is_full=0 < turn.want + turn.prefetch <= len(leases),
-        last_queue=turn.after_queue,
+        is_full=is_full,
+        next_due_at=moment_or_none(next_due),
+        has_open_queue=has_open_queue,
+        last_queue=last_queue,
         is_repeat=True,
     )

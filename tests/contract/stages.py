@@ -13,9 +13,11 @@ from typing import Any
 
 from chokaq_core.domain.failures import ErrorFacts, FailureReason
 from chokaq_core.domain.job import ArchivedJob, ClaimedJob, DeadJob, HotJob, JobRecord, Lease, NewJob, Place, Status
-from chokaq_core.domain.moves import Settlement, complete, dead_letter, release
+from chokaq_core.domain.moves import Move, Settlement, complete, dead_letter, release
+from chokaq_core.policy.after_failure import Verdict
 from chokaq_core.policy.rescue import Suspect
 from chokaq_core.ports import (
+    Burial,
     EnqueueOutcome,
     MetricBucket,
     PillarCounts,
@@ -208,6 +210,13 @@ class Stage:
             job.attempt,
             job.lifetime_start_at,
         )
+
+    def bury(self, job_id: str) -> None:
+        """
+        Ends the running job as a zombie, as if its worker had fallen silent.
+        """
+        verdict = Verdict(Move.DEAD_LETTER, reason=FailureReason.ZOMBIE)
+        assert list(self.store.bury([Burial(self.suspect(job_id), verdict, BOOM)])) == [True]
 
     def queue(self, name: str) -> QueueRow:
         """

@@ -4,12 +4,14 @@ Between job objects and the text that is stored.
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, to_json
 
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError
 
@@ -97,3 +99,39 @@ def _non_finite(value: Any, path: str = "payload") -> Iterator[str]:  # noqa: AN
         case list() | tuple() | set() | frozenset():
             for index, item in enumerate(value):
                 yield from _non_finite(item, f"{path}.{index}")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResult:
+    """
+    A handler's return value as it is stored: JSON text, or a note saying why there is none.
+    """
+
+    text: str | None
+    note: str | None = None
+
+
+_NOTHING = StoredResult(None)
+
+
+def stored_result(value: object, max_bytes: int) -> StoredResult:
+    """
+    A return value as strict JSON text; one that cannot be kept never fails the finished job.
+    """
+    if value is None:
+        return _NOTHING
+    try:
+        text = to_json(value, inf_nan_mode="constants").decode()
+        if "NaN" in text or "Infinity" in text:
+            json.loads(text, parse_constant=_refuse_constant)
+    except (PydanticSerializationError, ValueError, RecursionError) as error:
+        return StoredResult(None, f"the result of type {type(value).__name__} is not JSON: {str(error)[:200]}")
+    size = len(text.encode())
+    if size > max_bytes:
+        return StoredResult(None, f"the result is {size} bytes of JSON; the limit is {max_bytes}")
+    return StoredResult(text)
+
+
+def _refuse_constant(name: str) -> float:
+    msg = f"{name} is not a JSON number"
+    raise ValueError(msg)

@@ -44,6 +44,7 @@ class EventName(Enum):
     JOB_HEARTBEAT_DEGRADED = (2008, "JobHeartbeatDegraded")
     JOB_POSTPONED = (2009, "JobPostponed")
     JOB_ABANDONED = (2010, "JobAbandoned")
+    JOB_STARTED = (2011, "JobStarted")
     JOB_FATAL_ERROR_DLQ = (2020, "JobFatalErrorDlq")
     JOB_THROTTLED_RETRY_SCHEDULED = (2021, "JobThrottledRetryScheduled")
     JOB_TRANSIENT_RETRY_SCHEDULED = (2022, "JobTransientRetryScheduled")

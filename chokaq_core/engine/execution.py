@@ -1,0 +1,160 @@
+"""
+Running jobs: payload to object, handler on its thread or loop, and whatever happens to an outcome.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from chokaq_core.contracts.serializer import stored_result
+from chokaq_core.domain.errors import InvalidJobError
+from chokaq_core.domain.failures import Outcome, Rejected, Succeeded
+from chokaq_core.engine.chain import Entry, build_entry
+from chokaq_core.engine.threads import HandlerThreads, LoopThread
+from chokaq_core.policy.error_text import text_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from chokaq_core.contracts.catalog import Catalog
+    from chokaq_core.contracts.middleware import Middleware
+    from chokaq_core.contracts.profile import Registration
+    from chokaq_core.contracts.serializer import JobSerializer
+    from chokaq_core.engine.run import Run
+    from chokaq_core.policy.envelope import EnvelopeLimits
+
+
+class RunListener(Protocol):
+    """
+    Who is told about runs; called from handler threads, must be quick and must not raise.
+    """
+
+    def run_ended(self, run: Run, outcome: Outcome) -> None:
+        """
+        The handler ended with this outcome, which counts only if the run had not concluded before.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class _Bridge:
+    """
+    Lets `def` and `async def` steps of one chain call each other.
+    """
+
+    threads: HandlerThreads
+    loop: LoopThread
+
+    def on_thread(self, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - a future of whatever the call returns
+        return self.threads.submit(call)
+
+    def on_loop(self, coroutine: Any) -> Any:  # noqa: ANN401
+        return self.loop.submit(coroutine)
+
+
+class Executor:
+    """
+    Starts runs and reports how they ended.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        serializer: JobSerializer,
+        middleware: Sequence[Middleware],
+        limits: EnvelopeLimits,
+        listener: RunListener,
+    ) -> None:
+        self._serializer = serializer
+        self._limits = limits
+        self._listener = listener
+        self._threads = HandlerThreads()
+        self._loop = LoopThread()
+        bridge = _Bridge(self._threads, self._loop)
+        registrations = [catalog.pipe] if catalog.pipe is not None else list(catalog)
+        self._entries = {r.type_key: build_entry(r, middleware, bridge) for r in registrations}
+
+    def start(self, runs: Sequence[Run]) -> None:
+        """
+        Starts the runs side by side; unknown types end at once as rejected.
+        """
+        on_loop = []
+        for run in runs:
+            entry = self._entry_of(run.registration)
+            if entry is None:
+                self._listener.run_ended(run, _unknown_type(run))
+            elif entry.is_async:
+                on_loop.append((run, entry))
+            else:
+                self._start_on_thread(run, entry)
+        if on_loop:
+            self._loop.call(self._start_on_loop, on_loop)
+
+    def _entry_of(self, registration: Registration | None) -> Entry | None:
+        return None if registration is None else self._entries.get(registration.type_key)
+
+    def _start_on_thread(self, run: Run, entry: Entry) -> None:
+        self._threads.run(lambda: self._run_blocking(run, entry))
+
+    def _start_on_loop(self, pairs: list[tuple[Run, Entry]]) -> None:
+        loop = asyncio.get_running_loop()
+        for run, entry in pairs:
+            run.task = loop.create_task(self._run_async(run, entry))
+
+    def _run_blocking(self, run: Run, entry: Entry) -> None:
+        try:
+            job = self._payload_of(run)
+            outcome = self._success(entry.call(run, job, run.context()))
+        except _RejectedPayload as rejection:
+            outcome = rejection.outcome
+        except BaseException as error:  # noqa: BLE001 - SystemExit and its kin are this job's failure, nothing else's
+            outcome = run.outcome_of(error)
+        self._end(run, outcome)
+
+    async def _run_async(self, run: Run, entry: Entry) -> None:
+        # The handler is awaited in this task, not in one of its own: a task that raises SystemExit stops its loop.
+        # Cancelling is offered from inside, since a task that is cancelled before its first step never runs at all.
+        run.on_stop(partial(asyncio.get_running_loop().call_soon_threadsafe, _cancel, run))
+        try:
+            job = self._payload_of(run)
+            outcome = self._success(await entry.call(run, job, run.context()))
+        except _RejectedPayload as rejection:
+            outcome = rejection.outcome
+        except BaseException as error:  # noqa: BLE001 - the same; a CancelledError nobody asked for included
+            outcome = run.outcome_of(error)
+        self._end(run, outcome)
+
+    def _payload_of(self, run: Run) -> Any:  # noqa: ANN401 - the job object, or the text in pipe mode
+        registration = run.registration
+        if registration is None or registration.job_type is None:
+            return run.job.payload
+        try:
+            return self._serializer.loads(registration.job_type, run.job.payload)
+        except InvalidJobError as error:
+            raise _RejectedPayload(Rejected(text_facts("InvalidPayload", str(error)))) from error
+
+    def _success(self, value: object) -> Outcome:
+        result = stored_result(value, self._limits.max_payload_bytes)
+        return Succeeded(result.text, result.note)
+
+    def _end(self, run: Run, outcome: Outcome) -> None:
+        run.end()
+        self._listener.run_ended(run, outcome)
+
+
+class _RejectedPayload(Exception):  # noqa: N818 - carries an outcome across one call
+    def __init__(self, outcome: Rejected) -> None:
+        super().__init__()
+        self.outcome = outcome
+
+
+def _cancel(run: Run) -> None:
+    if run.task is not None:
+        run.task.cancel()
+
+
+def _unknown_type(run: Run) -> Rejected:
+    rule = f"type {run.job.type_key!a} has no handler in this app; deploy one and resurrect the job"
+    return Rejected(text_facts("UnknownJobType", rule))

@@ -1,0 +1,440 @@
+"""
+What this process holds: running jobs, fetched ones, outcomes that wait to be stored, and handlers nobody waits for.
+
+The one place that threads share. Handlers report here, the store thread takes its work from here, the heartbeat asks
+what is alive, visits wait for it to run dry. One lock guards it all, and nobody calls out while holding it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from chokaq_core.domain.failures import HeartbeatLost, Outcome, TimedOut
+from chokaq_core.engine.run import Run, Stop, StopReason
+from chokaq_core.engine.visits import Look, Visit, Visits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from chokaq_core.domain.job import ClaimedJob
+    from chokaq_core.domain.moves import Settlement
+    from chokaq_core.policy.running import WorkerRules
+
+GATHER_SECONDS = 0.001
+"""How long an outcome waits for others that are about to end, so that one turn settles them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """
+    What the next turn is about.
+
+    Attributes:
+        ended: runs with their outcomes, to be decided and settled.
+        settlements: settlements that need no decision.
+        starts: fetched jobs that have a slot now.
+        unfetched: fetched jobs to give back.
+        looks_again_within: the promise to look again; zero promises nothing.
+    """
+
+    ended: tuple[tuple[Run, Outcome], ...] = ()
+    settlements: tuple[Settlement, ...] = ()
+    starts: tuple[ClaimedJob, ...] = ()
+    unfetched: tuple[ClaimedJob, ...] = ()
+    want: int = 0
+    prefetch: int = 0
+    looks_again_within: timedelta = timedelta(0)
+
+    @property
+    def is_look(self) -> bool:
+        """
+        Whether the turn looks for work.
+        """
+        return self.want + self.prefetch > 0
+
+
+@dataclass(slots=True)
+class _Book:
+    live: dict[str, Run] = field(default_factory=dict)
+    abandoned: dict[str, Run] = field(default_factory=dict)
+    fetched: deque[ClaimedJob] = field(default_factory=deque)
+    ended: list[tuple[Run, Outcome]] = field(default_factory=list)
+    settlements: list[Settlement] = field(default_factory=list)
+    in_turn: list[tuple[str, int]] = field(default_factory=list)
+    is_turning: bool = False
+
+    def is_busy(self) -> bool:
+        return bool(self.live or self.ended or self.settlements or self.in_turn)
+
+    def leases(self) -> Iterator[tuple[str, int]]:
+        yield from ((i, run.lease.number) for i, run in self.live.items())
+        yield from ((job.lease.job_id, job.lease.number) for job in self.fetched)
+        yield from ((run.lease.job_id, run.lease.number) for run, _ in self.ended)
+        yield from ((s.lease.job_id, s.lease.number) for s in self.settlements)
+        yield from self.in_turn
+
+
+class Ledger:
+    """
+    The shared book of one process.
+    """
+
+    def __init__(self, rules: WorkerRules, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self.capacity = rules.max_concurrency
+        self._prefetch = rules.prefetch
+        self._monotonic = monotonic
+        self._book = _Book()
+        self._visits = Visits(rules)
+        self._is_stopping = False
+        self._is_in_trouble = False
+        self._is_gathering = False
+        self._watched_until = float("inf")
+        lock = threading.RLock()
+        self._has_work = threading.Condition(lock)
+        self._has_moved = threading.Condition(lock)
+        self._has_runs = threading.Condition(lock)
+
+    # Visits
+
+    def arrive(self) -> Visit:
+        """
+        Opens a visit: work is wanted from now on.
+        """
+        with self._has_work:
+            visit = self._visits.arrive(self._monotonic())
+            self._is_in_trouble = False
+            self._has_work.notify_all()
+        return visit
+
+    def wait_until_done(self, visit: Visit) -> None:
+        """
+        Blocks until the visit may end. The last one out waits for every live job and unsettled outcome.
+        """
+        with self._has_moved:
+            while not self._is_done(visit):
+                is_notified = self._has_moved.wait(self._visits.patience(visit, self._monotonic()))
+                if not is_notified:
+                    self._has_work.notify_all()
+
+    def leave(self, visit: Visit) -> bool:
+        """
+        Closes a visit; True for the last one out.
+        """
+        with self._has_moved:
+            self._visits.leave(visit)
+            self._has_moved.notify_all()
+            return len(self._visits) == 0
+
+    def has_visits(self) -> bool:
+        """
+        Whether anybody wants work done.
+        """
+        with self._has_work:
+            return len(self._visits) > 0
+
+    def look_now(self) -> None:
+        """
+        Makes the store thread look for work at once, if anybody wants it done.
+        """
+        with self._has_work:
+            self._visits.look_now()
+            self._has_work.notify_all()
+
+    # The store thread
+
+    def next_work(self) -> Work | None:
+        """
+        Waits for something to do; None once the engine stops and everything is settled.
+        """
+        with self._has_work:
+            while True:
+                if self._book.ended or self._book.settlements:
+                    self._gather()
+                    return self._take_work()
+                if self._has_startable() or self._is_look_due():
+                    return self._take_work()
+                if self._is_stopping and not self._book.live:
+                    return None
+                self._has_work.wait(self._seconds_to_look())
+
+    def wait_in_trouble(self, seconds: float) -> bool:
+        """
+        Marks the store as away and waits before the next try, longer while nobody needs it; False to give up for good.
+        """
+        deadline = self._monotonic() + seconds
+        with self._has_work:
+            self._is_in_trouble = True
+            self._has_moved.notify_all()
+            while self._is_in_trouble and self._is_needed() and (left := deadline - self._monotonic()) > 0:
+                self._has_work.wait(left)
+            self._has_work.wait_for(lambda: self._is_needed() or self._is_stopping)
+            return self._is_needed()
+
+    def hold(self, runs: Sequence[Run], fetched: Sequence[ClaimedJob]) -> bool:
+        """
+        Takes claimed jobs into the book before they start; True when a deadline is nearer than the watch knows.
+        """
+        with self._has_runs:
+            self._book.live.update((run.lease.job_id, run) for run in runs)
+            self._book.fetched.extend(fetched)
+            self._has_runs.notify_all()
+            nearest = min((run.deadline for run in runs), default=float("inf"))
+            return nearest < self._watched_until
+
+    def turn_taken(self, work: Work, look: Look) -> None:
+        """
+        Notes that a turn is stored and what its look found. Claimed jobs are in the book already.
+        """
+        now = self._monotonic()
+        with self._has_moved:
+            self._is_in_trouble = False
+            self._book.in_turn = []
+            self._book.is_turning = False
+            is_idle = not self._book.is_busy() and not self._book.fetched
+            if work.is_look:
+                self._visits.looked(look, now, is_idle=is_idle)
+            elif not is_idle:
+                self._visits.worked()
+            self._has_moved.notify_all()
+
+    def add_settlements(self, settlements: Iterable[Settlement]) -> None:
+        """
+        Queues settlements that need no outcome, such as a postponement.
+        """
+        with self._has_work:
+            self._book.settlements.extend(settlements)
+            self._has_work.notify_all()
+
+    # Runs
+
+    def run_ended(self, run: Run, outcome: Outcome) -> None:
+        """
+        A handler ended: its slot is free, and its outcome counts unless the run had concluded before.
+        """
+        with self._has_work:
+            if run.conclude():
+                self._book.live.pop(run.lease.job_id, None)
+                self._book.ended.append((run, outcome))
+            elif self._book.abandoned.get(run.lease.job_id) is run:
+                del self._book.abandoned[run.lease.job_id]
+                self._has_moved.notify_all()
+            if not self._is_gathering or not self._book.live:
+                self._has_work.notify_all()
+
+    def expire(self) -> tuple[list[Run], float | None]:
+        """
+        Concludes runs whose timeout has passed; answers them, and the seconds until the next deadline.
+        """
+        now = self._monotonic()
+        with self._has_work:
+            overdue = [run for run in self._book.live.values() if run.deadline <= now]
+            expired = [run for run in overdue if self._abandon(run, TimedOut(run.timeout))]
+            self._watched_until = min((run.deadline for run in self._book.live.values()), default=float("inf"))
+            nearest = self._watched_until
+        _tell(expired, StopReason.TIMED_OUT)
+        return expired, None if nearest == float("inf") else max(0.0, nearest - now)
+
+    def lose(self, run: Run) -> bool:
+        """
+        Gives up a run whose lease is gone: nothing is stored for it. False if it had concluded anyway.
+        """
+        with self._has_work:
+            is_lost = self._abandon(run, None)
+        if is_lost:
+            _tell([run], StopReason.LEASE_LOST)
+        return is_lost
+
+    def fail_heartbeats(self, failures: int) -> list[Run]:
+        """
+        Concludes every live run because heartbeats cannot be written.
+        """
+        with self._has_work:
+            runs = list(self._book.live.values())
+            failed = [run for run in runs if self._abandon(run, HeartbeatLost(failures))]
+        _tell(failed, StopReason.HEARTBEAT_LOST)
+        return failed
+
+    def drop_fetched(self, job_id: str) -> bool:
+        """
+        Forgets a fetched job whose lease is gone.
+        """
+        with self._has_work:
+            before = len(self._book.fetched)
+            self._book.fetched = deque(job for job in self._book.fetched if job.lease.job_id != job_id)
+            return len(self._book.fetched) < before
+
+    def live(self) -> list[Run]:
+        """
+        Runs whose row is this worker's and not decided yet.
+        """
+        with self._has_work:
+            return list(self._book.live.values())
+
+    def fetched(self) -> list[ClaimedJob]:
+        """
+        Jobs that wait here for a slot.
+        """
+        with self._has_work:
+            return list(self._book.fetched)
+
+    def abandoned(self) -> list[Run]:
+        """
+        Runs whose row is decided and whose handler goes on all the same.
+        """
+        with self._has_work:
+            return list(self._book.abandoned.values())
+
+    def is_exhausted(self) -> bool:
+        """
+        Whether every slot is taken by a handler that nobody waits for.
+        """
+        with self._has_work:
+            return len(self._book.abandoned) >= self.capacity
+
+    def leases(self) -> set[tuple[str, int]]:
+        """
+        Job id and lease number of everything that is accounted for here.
+        """
+        with self._has_work:
+            return set(self._book.leases())
+
+    # The ends
+
+    def stop(self) -> None:
+        """
+        No more claims, for good.
+        """
+        with self._has_work:
+            self._is_stopping = True
+            for condition in (self._has_work, self._has_moved, self._has_runs):
+                condition.notify_all()
+
+    @property
+    def is_stopping(self) -> bool:
+        """
+        Whether the engine was told to stop.
+        """
+        return self._is_stopping
+
+    def wait_until_settled(self, seconds: float) -> bool:
+        """
+        Waits until nothing is live, fetched or unsettled; False if that took too long.
+        """
+        with self._has_moved:
+            return self._has_moved.wait_for(self._is_settled, seconds)
+
+    def wait_for_runs(self) -> None:
+        """
+        Blocks while nothing runs; ends with the engine too.
+        """
+        with self._has_runs:
+            self._has_runs.wait_for(lambda: bool(self._book.live) or self._is_stopping)
+
+    # Inside, under the lock
+
+    def _is_done(self, visit: Visit) -> bool:
+        now = self._monotonic()
+        if self._is_stopping:
+            return True
+        if self._book.is_busy():
+            return len(self._visits) > 1 and not self._visits.has_budget(visit, now)
+        if self._is_in_trouble or len(self._book.abandoned) >= self.capacity:
+            return True
+        if self._book.is_turning or self._book.fetched:
+            return False
+        return not self._visits.has_budget(visit, now) or self._visits.is_over(visit, now)
+
+    def _is_settled(self) -> bool:
+        is_answered = not self._book.is_turning or self._is_in_trouble
+        return is_answered and not self._book.is_busy() and not self._book.fetched
+
+    def _is_needed(self) -> bool:
+        return self._book.is_busy() or (len(self._visits) > 0 and not self._is_stopping)
+
+    def _wants_claims(self) -> bool:
+        return not self._is_stopping and self._visits.want_claims(self._monotonic())
+
+    def _free_slots(self) -> int:
+        return self.capacity - len(self._book.live) - len(self._book.abandoned)
+
+    def _room(self) -> tuple[int, int]:
+        """
+        How many jobs to claim for slots and for the wait behind them.
+        """
+        if not self._wants_claims() or len(self._book.abandoned) >= self.capacity:
+            return 0, 0
+        return max(0, self._free_slots()), max(0, self._prefetch - len(self._book.fetched))
+
+    def _has_startable(self) -> bool:
+        return bool(self._book.fetched) and (self._free_slots() > 0 or not self._wants_claims())
+
+    def _is_look_due(self) -> bool:
+        return sum(self._room()) > 0 and self._visits.is_look_due(self._monotonic())
+
+    def _seconds_to_look(self) -> float | None:
+        return self._visits.seconds_to_look(self._monotonic()) if sum(self._room()) > 0 else None
+
+    def _gather(self) -> None:
+        """
+        Waits a moment for running jobs that are about to end; never when nothing else runs.
+        """
+        deadline = self._monotonic() + GATHER_SECONDS
+        self._is_gathering = True
+        while self._book.live and (left := deadline - self._monotonic()) > 0:
+            self._has_work.wait(left)
+        self._is_gathering = False
+
+    def _take_work(self) -> Work:
+        book = self._book
+        ended, book.ended = tuple(book.ended), []
+        settlements, book.settlements = tuple(book.settlements), []
+        starts, unfetched = self._take_fetched()
+        want, prefetch = self._room()
+        work = Work(ended, settlements, starts, unfetched, max(0, want - len(starts)), prefetch, self._promise())
+        if work.is_look:
+            self._visits.look_begins(self._monotonic())
+        leases = [run.lease for run, _ in ended] + [s.lease for s in settlements]
+        leases += [job.lease for job in (*starts, *unfetched)]
+        book.is_turning = True
+        book.in_turn = [(lease.job_id, lease.number) for lease in leases]
+        return work
+
+    def _take_fetched(self) -> tuple[tuple[ClaimedJob, ...], tuple[ClaimedJob, ...]]:
+        """
+        Fetched jobs to start and to give back.
+        """
+        fetched = self._book.fetched
+        if not self._wants_claims():
+            self._book.fetched = deque()
+            return (), tuple(fetched)
+        return tuple(fetched.popleft() for _ in range(min(len(fetched), self._free_slots()))), ()
+
+    def _promise(self) -> timedelta:
+        if not self._wants_claims() or self._free_slots() <= 0:
+            return timedelta(0)
+        is_idle = not self._book.live and not self._book.fetched
+        return self._visits.promise(self._monotonic(), is_idle=is_idle)
+
+    def _abandon(self, run: Run, outcome: Outcome | None) -> bool:
+        """
+        Concludes a run whose handler still goes on; its slot stays taken until the handler ends.
+        """
+        if not run.conclude():
+            return False
+        self._book.live.pop(run.lease.job_id, None)
+        self._book.abandoned[run.lease.job_id] = run
+        if outcome is not None:
+            self._book.ended.append((run, outcome))
+        self._has_work.notify_all()
+        self._has_moved.notify_all()
+        return True
+
+
+def _tell(runs: Iterable[Run], reason: StopReason) -> None:
+    for run in runs:
+        run.tell_to_stop(Stop(reason))

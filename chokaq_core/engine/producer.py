@@ -1,0 +1,233 @@
+"""
+From a caller's job to a stored row: typed, checked, written, and a wake sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from chokaq_core.contracts.request import JobRequest, RawRequest
+from chokaq_core.domain.errors import FieldProblem, InvalidJobError, KeyConflictError
+from chokaq_core.domain.events import Event, EventName, JobRef
+from chokaq_core.domain.job import EnqueueResult, NewJob, new_job_id
+from chokaq_core.policy.envelope import Envelope, EnvelopeLimits, field_problem_of_json, payload_problems, seal
+from chokaq_core.ports import MAX_BATCH, EnqueueItem, EnqueueOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from chokaq_core.contracts.catalog import Catalog
+    from chokaq_core.contracts.job import Job
+    from chokaq_core.contracts.profile import Registration
+    from chokaq_core.contracts.serializer import JobSerializer
+    from chokaq_core.engine.waker import Waker
+    from chokaq_core.ports import EnqueueAnswer, Events, JobStore
+
+Accepted = EnqueueResult | InvalidJobError
+"""What an item of a batch came to."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sealed:
+    """
+    A checked job and its place in the caller's list.
+    """
+
+    index: int
+    job: NewJob
+
+
+class Producer:
+    """
+    Accepts jobs. Safe to use from any thread; one for each process.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: JobStore,
+        catalog: Catalog,
+        serializer: JobSerializer,
+        limits: EnvelopeLimits,
+        waker: Waker,
+        events: Events,
+        on_stored: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._serializer = serializer
+        self._limits = limits
+        self._waker = waker
+        self._events = events
+        self._on_stored = on_stored
+
+    def enqueue(
+        self,
+        job: Job,
+        *,
+        queue: str | None = None,
+        priority: int | None = None,
+        delay: timedelta | None = None,
+        due_at: datetime | None = None,
+        idempotency_key: str | None = None,
+        tags: str | None = None,
+        created_by: str | None = None,
+        job_id: str | None = None,
+    ) -> EnqueueResult:
+        """
+        Stores one job; when this returns it will run, wait for a retry, or be visible in the DLQ.
+
+        Args:
+            job: an instance of a class that has a registered handler.
+            queue: 1 to 255 of a-z, 0-9, '.', '_', '-'; None means the registration's.
+            priority: 0 to 1 000 000, higher first; None means the registration's.
+            delay: wait before the first run; not together with `due_at`.
+            due_at: earliest first run, with a time zone; one in the past counts as now.
+            idempotency_key: at most 255 characters; while an active job holds the key, the same job again is a
+                duplicate of it and nothing is written.
+            tags: free text for searches, at most 1000 characters.
+            created_by: who asks, at most 100 characters.
+            job_id: an id of the caller's own, 1 to 50 of A-Z, a-z, 0-9, '.', '_', '~', '-'; makes a repeat safe.
+
+        Raises:
+            InvalidJobError: refused; every problem is listed and nothing was written.
+            KeyConflictError: the key is held by an active job of another type or payload.
+            StoreError: the database did not take it; repeat the call, with a job_id to be sure of one job.
+        """
+        request = JobRequest(job, queue, priority, delay, due_at, idempotency_key, tags, created_by, job_id)
+        return _one(self.enqueue_many([request]))
+
+    def enqueue_many(self, requests: Iterable[Job | JobRequest | RawRequest]) -> list[Accepted]:
+        """
+        Stores many jobs; answers one entry for each, in order: a result, or the error that refused it.
+
+        Each 1000 accepted jobs are one transaction. An empty list does nothing.
+
+        Raises:
+            StoreError: the database did not take a batch; earlier batches are stored.
+        """
+        answers: dict[int, Accepted] = {}
+        sealed: list[_Sealed] = []
+        total = 0
+        for index, request in enumerate(requests):
+            total += 1
+            try:
+                sealed.append(_Sealed(index, self._seal(request)))
+            except InvalidJobError as error:
+                answers[index] = error
+        for start in range(0, len(sealed), MAX_BATCH):
+            answers.update(self._store_batch(sealed[start : start + MAX_BATCH]))
+        return [answers[index] for index in range(total)]
+
+    def enqueue_raw(self, request: RawRequest) -> EnqueueResult:
+        """
+        Stores one job given as type key and JSON text, as it comes over HTTP.
+
+        Raises:
+            InvalidJobError: refused, as in `enqueue`.
+        """
+        return _one(self.enqueue_many([request]))
+
+    def _seal(self, request: Job | JobRequest | RawRequest) -> NewJob:
+        if isinstance(request, RawRequest):
+            registration, payload = self._raw_payload(request)
+            return self._sealed(request.type_key, payload, registration, request)
+        options = request if isinstance(request, JobRequest) else JobRequest(request)
+        registration = self._catalog.of(options.job)
+        payload = self._serializer.dumps(options.job)
+        return self._sealed(registration.type_key, payload, registration, options)
+
+    def _sealed(
+        self, type_key: str, payload: str, registration: Registration, options: JobRequest | RawRequest
+    ) -> NewJob:
+        envelope = Envelope(
+            type_key=type_key,
+            payload=payload,
+            queue=options.queue if options.queue is not None else registration.queue,
+            priority=options.priority if options.priority is not None else registration.priority,
+            delay=options.delay,
+            due_at=options.due_at,
+            idempotency_key=options.idempotency_key,
+            tags=options.tags,
+            created_by=options.created_by,
+            job_id=options.job_id,
+        )
+        return seal(envelope, self._limits, new_job_id())
+
+    def _raw_payload(self, request: RawRequest) -> tuple[Registration, str]:
+        """
+        The registration for a raw request, and the text to store.
+
+        That text is what the model makes of it, so that the same job is the same text whoever sends it.
+        """
+        registration = self._catalog.require(request.type_key)
+        problems = list(payload_problems(request.payload, self._limits))
+        if not problems and (problem := field_problem_of_json(request.payload)) is not None:
+            problems = [problem]
+        if problems:
+            raise InvalidJobError(problems)
+        if registration.job_type is None:
+            return registration, request.payload
+        return registration, self._serializer.dumps(self._serializer.loads(registration.job_type, request.payload))
+
+    def _store_batch(self, batch: Sequence[_Sealed]) -> dict[int, Accepted]:
+        answer = self._store.enqueue([sealed.job for sealed in batch])
+        self._publish(batch, answer)
+        self._wake(batch, answer)
+        return {sealed.index: _accepted(item) for sealed, item in zip(batch, answer.items, strict=True)}
+
+    def _publish(self, batch: Sequence[_Sealed], answer: EnqueueAnswer) -> None:
+        names = {
+            EnqueueOutcome.CREATED: EventName.JOB_ENQUEUED,
+            EnqueueOutcome.DUPLICATE: EventName.ENQUEUE_DUPLICATE_SKIPPED,
+        }
+        self._events.publish(
+            [
+                Event(names[item.outcome], JobRef(item.job_id, sealed.job.type_key, sealed.job.queue))
+                for sealed, item in zip(batch, answer.items, strict=True)
+                if item.outcome in names
+            ]
+        )
+
+    def _wake(self, batch: Sequence[_Sealed], answer: EnqueueAnswer) -> None:
+        """
+        Asks for a worker at the earliest due time of what was created.
+        """
+        created = [s.job for s, i in zip(batch, answer.items, strict=True) if i.outcome is EnqueueOutcome.CREATED]
+        if not created:
+            return
+        due_in = min(_due_in(job) for job in created)
+        if due_in <= timedelta(0):
+            self._on_stored()
+        self._waker.enqueued(due_in, is_worker_looking=answer.is_worker_looking)
+
+
+def _due_in(job: NewJob) -> timedelta:
+    """
+    How long until the job is due; by this host's clock for a due time, which only decides when a hint is sent.
+    """
+    if job.delay is not None:
+        return job.delay
+    return job.due_at - datetime.now(UTC) if job.due_at is not None else timedelta(0)
+
+
+def _accepted(item: EnqueueItem) -> Accepted:
+    match item.outcome:
+        case EnqueueOutcome.CREATED:
+            return EnqueueResult(item.job_id)
+        case EnqueueOutcome.DUPLICATE:
+            return EnqueueResult(item.job_id, is_duplicate=True)
+        case EnqueueOutcome.KEY_CONFLICT:
+            return KeyConflictError(item.job_id)
+        case EnqueueOutcome.ID_TAKEN:
+            rule = f"a job with id {item.job_id} exists with another type or payload; choose another id"
+            return InvalidJobError([FieldProblem("id", rule, "exists")])
+
+
+def _one(answers: list[Accepted]) -> EnqueueResult:
+    answer = answers[0]
+    if isinstance(answer, InvalidJobError):
+        raise answer
+    return answer

@@ -1,0 +1,212 @@
+"""
+One run of one job: what tells it to stop, what it came to, and whether its slot is free again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from chokaq_core.contracts.context import JobContext
+from chokaq_core.domain.errors import JobCancelledError, JobPostponedError, ThrottledError
+from chokaq_core.domain.events import JobRef
+from chokaq_core.domain.failures import Cancelled, Failed, FailureKind, Interrupted, Outcome, Postponed
+from chokaq_core.policy.classify import failure_kind
+from chokaq_core.policy.error_text import error_facts
+from chokaq_core.ports import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from chokaq_core.contracts.job import Job
+    from chokaq_core.contracts.profile import Registration
+    from chokaq_core.domain.job import ClaimedJob, EnqueueResult, Lease
+
+
+class StopReason(StrEnum):
+    """
+    Why a running handler is told to stop.
+    """
+
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed_out"
+    LEASE_LOST = "lease_lost"
+    HEARTBEAT_LOST = "heartbeat_lost"
+    SHUTDOWN = "shutdown"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """
+    The order to stop, with who gave it where that is known.
+    """
+
+    reason: StopReason
+    by: str | None = None
+
+
+class Run:
+    """
+    A job in a slot. It concludes once, which decides its row; it ends once, which frees its slot.
+
+    The two differ for a handler that ignores its timeout: the row leaves at once, the thread keeps the slot.
+    """
+
+    def __init__(
+        self,
+        job: ClaimedJob,
+        registration: Registration | None,
+        timeout: timedelta,
+        enqueue: Callable[..., EnqueueResult],
+        *,
+        attempt: int,
+    ) -> None:
+        self.job = job
+        self.registration = registration
+        self.timeout = timeout
+        self.attempt = attempt
+        self.begun_at = time.monotonic()
+        self.deadline = self.begun_at + timeout.total_seconds()
+        self.ended_at: float | None = None
+        self.stop_order: Stop | None = None
+        self.is_concluded = False
+        self.task: asyncio.Task[None] | None = None
+        self._lock = threading.Lock()
+        self._enqueue = enqueue
+        self._on_stop: list[Callable[[], object]] = []
+        self._progress: Progress | None = None
+
+    @property
+    def lease(self) -> Lease:
+        """
+        The lease that this run holds, or held.
+        """
+        return self.job.lease
+
+    @property
+    def ref(self) -> JobRef:
+        """
+        The job as events name it.
+        """
+        return JobRef(
+            self.lease.job_id, self.job.type_key, self.job.queue, attempt=self.attempt, worker_id=self.lease.worker_id
+        )
+
+    @property
+    def duration_ms(self) -> float:
+        """
+        Wall-clock time in the slot so far, or until the handler ended.
+        """
+        return ((self.ended_at or time.monotonic()) - self.begun_at) * 1000
+
+    def context(self) -> JobContext:
+        """
+        What the handler is told.
+        """
+        return JobContext(
+            self,
+            job_id=self.lease.job_id,
+            type_key=self.job.type_key,
+            queue=self.job.queue,
+            attempt=self.attempt,
+            created_by=self.job.created_by,
+        )
+
+    def conclude(self) -> bool:
+        """
+        Claims the right to decide the row; True for the first caller only.
+        """
+        with self._lock:
+            is_first = not self.is_concluded
+            self.is_concluded = True
+        return is_first
+
+    def tell_to_stop(self, stop: Stop) -> bool:
+        """
+        Tells the handler to stop; the first order stays. True if this was the first.
+        """
+        with self._lock:
+            if self.stop_order is not None:
+                return False
+            self.stop_order = stop
+            callbacks = tuple(self._on_stop)
+        for callback in callbacks:
+            callback()
+        return True
+
+    def on_stop(self, callback: Callable[[], object]) -> None:
+        """
+        Registers what interrupts the handler; called at once if the order is there already.
+        """
+        with self._lock:
+            self._on_stop.append(callback)
+            is_late = self.stop_order is not None
+        if is_late:
+            callback()
+
+    def end(self) -> None:
+        """
+        Notes that the handler has ended, and lets go of what could have interrupted it.
+        """
+        self.ended_at = time.monotonic()
+        with self._lock:
+            self._on_stop.clear()
+            self.task = None
+
+    def outcome_of(self, error: BaseException) -> Outcome:
+        """
+        What an exception that left the handler comes to, given what the handler had been told.
+        """
+        reason = self.stop_order.reason if self.stop_order is not None else None
+        if reason is StopReason.CANCELLED and self.stop_order is not None:
+            return Cancelled(self.stop_order.by, error_facts(error))
+        if reason is StopReason.SHUTDOWN and isinstance(error, asyncio.CancelledError | JobCancelledError):
+            return Interrupted()
+        if isinstance(error, JobPostponedError):
+            return Postponed(str(error), error.delay)
+        kind = self._kind_of(error)
+        retry_after = error.retry_after if isinstance(error, ThrottledError) else None
+        return Failed(kind, error_facts(error), retry_after)
+
+    def take_progress(self) -> Progress | None:
+        """
+        The progress reported since the last call.
+        """
+        with self._lock:
+            progress, self._progress = self._progress, None
+        return progress
+
+    def is_cancelled(self) -> bool:
+        """
+        Whether the handler shall stop.
+        """
+        return self.stop_order is not None
+
+    def remaining(self) -> timedelta:
+        """
+        Time left before the timeout.
+        """
+        return timedelta(seconds=max(0.0, self.deadline - time.monotonic()))
+
+    def report_progress(self, percent: int, note: str | None) -> None:
+        """
+        Keeps the progress for the next heartbeat.
+        """
+        with self._lock:
+            self._progress = Progress(self.lease, percent, note)
+
+    def enqueue(self, job: Job, **options: Any) -> EnqueueResult:  # noqa: ANN401 - the producer's own options
+        """
+        Enqueues another job.
+        """
+        return self._enqueue(job, **options)
+
+    def _kind_of(self, error: BaseException) -> FailureKind:
+        if self.registration is None:
+            return failure_kind(error)
+        return failure_kind(error, self.registration.errors)

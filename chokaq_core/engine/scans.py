@@ -1,0 +1,205 @@
+"""
+What the timers do: rescue what lost its worker, wake workers for what waits, keep the app's own pulse.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from chokaq_core.domain.errors import StoreError
+from chokaq_core.domain.events import Event, EventName, JobRef
+from chokaq_core.domain.moves import Move
+from chokaq_core.policy.rescue import RescueRules, Suspect, loss_error, may_bury, verdict_on
+from chokaq_core.ports import Burial
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from chokaq_core.contracts.catalog import Catalog
+    from chokaq_core.policy.backoff import RetryRules
+    from chokaq_core.ports import Events, JobStore, MovedJob, WakeSender
+
+RESCUE_TIMER = "rescue"
+POLL_TIMER = "poll"
+HEARTBEAT_TIMER = "heartbeat"
+
+RESCUE_BATCH = 200
+JOBS_FOR_ONE_WORKER = 500
+"""Claimable jobs that one wake stands for."""
+WORKER_SILENCE = timedelta(seconds=30)
+"""A worker that was not heard of for so long is not counted as living."""
+FORGET_WORKERS_AFTER = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class RescueReport:
+    """
+    What a rescue scan did.
+    """
+
+    is_armed: bool
+    recovered: int = 0
+    buried: int = 0
+
+
+class Rescue:
+    """
+    Gives back what was fetched and forgotten; buries, or retries, what lost its worker.
+    """
+
+    def __init__(
+        self, store: JobStore, catalog: Catalog, rules: RescueRules, retry: RetryRules, events: Events
+    ) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._rules = rules
+        self._retry = retry
+        self._events = events
+
+    def scan(self) -> RescueReport:
+        """
+        One scan. Safe to run twice at once, and repeatable at any point.
+
+        Raises:
+            StoreError: the database is away; the next scan goes on.
+        """
+        timer = self._store.timer_started(RESCUE_TIMER)
+        try:
+            report = self._rescue(timer.now, timer.last_succeeded_at)
+        except StoreError as error:
+            self._events.publish([Event(EventName.ZOMBIE_RESCUE_CYCLE_FAILED, error=error)])
+            raise
+        self._store.timer_finished(RESCUE_TIMER, str(report), has_succeeded=True)
+        return report
+
+    def _rescue(self, now: datetime, last_succeeded_at: datetime | None) -> RescueReport:
+        if not may_bury(self._rules, now=now, last_succeeded_at=last_succeeded_at):
+            self._events.publish([Event(EventName.ZOMBIE_RESCUE_ARMED)])
+            return RescueReport(is_armed=True)
+        recovered = self._repeat(self._recover)
+        buried = self._repeat(self._bury)
+        facts = {"recovered": recovered, "buried": buried}
+        self._events.publish([Event(EventName.ZOMBIE_RESCUE_STARTED, facts=facts)])
+        return RescueReport(is_armed=False, recovered=recovered, buried=buried)
+
+    @staticmethod
+    def _repeat(step: Callable[[], int]) -> int:
+        """
+        Takes batches until one was not full.
+        """
+        total = 0
+        while (count := step()) > 0:
+            total += count
+            if count < RESCUE_BATCH:
+                break
+        return total
+
+    def _recover(self) -> int:
+        moved = self._store.recover(self._rules.fetched_job_timeout, RESCUE_BATCH)
+        self._events.publish([Event(EventName.ABANDONED_JOBS_RECOVERED, _moved_ref(job)) for job in moved])
+        return len(moved)
+
+    def _bury(self) -> int:
+        suspects = self._store.suspects(self._rules.processing_zombie_timeout, RESCUE_BATCH)
+        burials = [self._judge(suspect, suspects.now) for suspect in suspects.jobs]
+        if not burials:
+            return 0
+        applied = self._store.bury(burials)
+        self._publish_burials([burial for burial, is_applied in zip(burials, applied, strict=True) if is_applied])
+        return sum(applied)
+
+    def _judge(self, suspect: Suspect, now: datetime) -> Burial:
+        registration = self._catalog.find(suspect.type_key)
+        own = registration.max_attempts if registration is not None else None
+        verdict = verdict_on(
+            suspect,
+            self._retry,
+            rerun_after_loss=registration is not None and registration.rerun_after_loss,
+            max_attempts=own or self._retry.max_attempts,
+            now=now,
+            roll=random.random(),  # noqa: S311 - jitter, not a secret
+        )
+        return Burial(suspect, verdict, loss_error(suspect))
+
+    def _publish_burials(self, burials: Sequence[Burial]) -> None:
+        self._events.publish([_burial_event(burial) for burial in burials])
+
+
+class Poll:
+    """
+    The guarantee behind lost wakes: counts what is claimable, and sends as many wakes as that needs.
+    """
+
+    def __init__(self, store: JobStore, sender: WakeSender, max_wakes: int, events: Events) -> None:
+        self._store = store
+        self._sender = sender
+        self._max_wakes = max_wakes
+        self._events = events
+
+    def scan(self) -> bool:
+        """
+        Sends the wakes that are wanted; False when one was wanted and could not be sent, so the caller must drain.
+
+        Raises:
+            StoreError: the database is away.
+        """
+        self._store.timer_started(POLL_TIMER)
+        demand = self._store.demand(JOBS_FOR_ONE_WORKER * self._max_wakes, WORKER_SILENCE)
+        wanted = wakes_wanted(demand.claimable, demand.living_workers, self._max_wakes)
+        is_sent = all(self._send() for _ in range(wanted))
+        self._store.timer_finished(POLL_TIMER, f"{demand.claimable} claimable, {wanted} wakes", has_succeeded=is_sent)
+        return is_sent
+
+    def _send(self) -> bool:
+        try:
+            self._sender.send(delay=None)
+        except OSError as error:
+            self._events.publish([Event(EventName.NOTIFICATION_FAILED, error=error)])
+            return False
+        return True
+
+
+class Pulse:
+    """
+    The app's own heartbeat: shows that timers run, and forgets workers that are long gone.
+    """
+
+    def __init__(self, store: JobStore) -> None:
+        self._store = store
+
+    def scan(self) -> None:
+        """
+        One beat of the app.
+
+        Raises:
+            StoreError: the database is away.
+        """
+        self._store.timer_started(HEARTBEAT_TIMER)
+        pruned = self._store.prune_workers(FORGET_WORKERS_AFTER)
+        self._store.timer_finished(HEARTBEAT_TIMER, f"{pruned} workers pruned", has_succeeded=True)
+
+
+def wakes_wanted(claimable: int, living_workers: int, most: int) -> int:
+    """
+    Wakes for so many claimable jobs, less the workers that are there for them.
+    """
+    return max(0, min(math.ceil(claimable / JOBS_FOR_ONE_WORKER) - living_workers, most))
+
+
+def _burial_event(burial: Burial) -> Event:
+    suspect = burial.suspect
+    ref = JobRef(suspect.job_id, suspect.type_key, suspect.queue, attempt=suspect.attempt, worker_id=suspect.worker_id)
+    facts: dict[str, object] = {"heartbeat_at": suspect.heartbeat_at.isoformat()}
+    if burial.verdict.move is Move.RETRY and burial.verdict.delay is not None:
+        facts["delay_s"] = burial.verdict.delay.total_seconds()
+        return Event(EventName.JOB_TRANSIENT_RETRY_SCHEDULED, ref, facts | {"error_type": burial.error.type})
+    return Event(EventName.ZOMBIE_JOBS_ARCHIVED, ref, facts | {"reason": "Zombie"})
+
+
+def _moved_ref(job: MovedJob) -> JobRef:
+    return JobRef(job.job_id, job.type_key, job.queue, attempt=job.attempt, worker_id=job.worker_id)

@@ -1,0 +1,106 @@
+"""
+Threads for handlers that block, and one event loop for those that do not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class HandlerThreads:
+    """
+    Daemon threads that run blocking calls. A busy one is never waited for: another is started instead.
+
+    Not a ThreadPoolExecutor: that one joins its threads when the interpreter ends, and a handler that ignores its
+    timeout would hold the process for ever.
+    """
+
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._idle = 0
+        self._started = 0
+
+    def run(self, call: Callable[[], object]) -> None:
+        """
+        Runs the call on a thread; it must not raise.
+        """
+        with self._lock:
+            if self._idle > 0:
+                self._idle -= 1
+            else:
+                self._started += 1
+                name = f"chokaq-handler-{self._started}"
+                threading.Thread(target=self._serve, name=name, daemon=True).start()
+        self._calls.put(call)
+
+    def submit(self, call: Callable[[], Any]) -> Future[Any]:
+        """
+        Runs the call on a thread and answers through a future.
+        """
+        future: Future[Any] = Future()
+        self.run(lambda: _resolve(future, call))
+        return future
+
+    def _serve(self) -> None:
+        while True:
+            self._calls.get()()
+            with self._lock:
+                self._idle += 1
+
+
+class LoopThread:
+    """
+    One event loop on a daemon thread of its own, started when first needed.
+    """
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.Lock()
+
+    def call(self, function: Callable[..., object], *arguments: object) -> None:
+        """
+        Runs a function on the loop soon.
+        """
+        self._running_loop().call_soon_threadsafe(function, *arguments)
+
+    def submit(self, coroutine: Any) -> Future[Any]:  # noqa: ANN401 - any coroutine
+        """
+        Runs a coroutine on the loop and answers through a future.
+        """
+        return asyncio.run_coroutine_threadsafe(coroutine, self._running_loop())
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._serve, args=(self._loop,), name="chokaq-loop", daemon=True).start()
+            return self._loop
+
+    @staticmethod
+    def _serve(loop: asyncio.AbstractEventLoop) -> None:
+        """
+        Keeps the loop going: what a stray callback raises ends one pass of it, never the loop.
+        """
+        asyncio.set_event_loop(loop)
+        while not loop.is_closed():
+            try:
+                loop.run_forever()
+            except (SystemExit, KeyboardInterrupt) as error:
+                loop.call_exception_handler({"message": "a task tried to end the process", "exception": error})
+
+
+def _resolve(future: Future[Any], call: Callable[[], Any]) -> None:
+    try:
+        result = call()
+    except BaseException as error:  # noqa: BLE001 - whatever a handler raises belongs to its future
+        future.set_exception(error)
+    else:
+        future.set_result(result)

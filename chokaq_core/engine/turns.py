@@ -1,0 +1,258 @@
+"""
+The store thread: one round trip a turn settles what ended, starts what was fetched, claims for what is free.
+
+It is the only thread that takes turns. A turn that got no answer is repeated with the same number until it has one, so
+nothing is lost or done twice when the answer, and not the turn, went missing.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from chokaq_core.domain import moves
+from chokaq_core.domain.errors import StoreError
+from chokaq_core.domain.events import Event, EventName, JobRef
+from chokaq_core.domain.job import ClaimedJob, Status
+from chokaq_core.engine.run import Run
+from chokaq_core.engine.settling import Ended, event_of, settle
+from chokaq_core.engine.visits import Look
+from chokaq_core.ports import MAX_BATCH, Turn, TurnAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from chokaq_core.contracts.catalog import Catalog
+    from chokaq_core.domain.job import EnqueueResult
+    from chokaq_core.domain.moves import Settlement
+    from chokaq_core.engine.execution import Executor
+    from chokaq_core.engine.ledger import Ledger, Work
+    from chokaq_core.engine.waker import Waker
+    from chokaq_core.engine.watch import Watch
+    from chokaq_core.policy.backoff import RetryRules
+    from chokaq_core.policy.running import ExecutionRules
+    from chokaq_core.ports import Events, JobStore
+
+MAX_PAUSE_SECONDS = 60.0
+BUSY_ELSEWHERE_DELAY = timedelta(seconds=30)
+"""How long a job is put off while a thread of its own earlier run still goes on here."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRules:
+    """
+    What a claimed job is run by.
+    """
+
+    retry: RetryRules
+    execution: ExecutionRules
+    retry_base_delay: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """
+    A turn that has not been answered yet, with what it is about.
+    """
+
+    turn: Turn
+    work: Work
+    ended: tuple[Ended, ...]
+
+
+class StoreThread:
+    """
+    The body of the store thread.
+    """
+
+    def __init__(
+        self,
+        *,
+        worker_id: str,
+        store: JobStore,
+        ledger: Ledger,
+        executor: Executor,
+        watch: Watch,
+        catalog: Catalog,
+        rules: RunRules,
+        waker: Waker,
+        events: Events,
+        enqueue: Callable[..., EnqueueResult],
+    ) -> None:
+        self._worker_id = worker_id
+        self._store = store
+        self._ledger = ledger
+        self._executor = executor
+        self._watch = watch
+        self._catalog = catalog
+        self._rules = rules
+        self._waker = waker
+        self._events = events
+        self._enqueue = enqueue
+        self._seq = 0
+        self._last_queue = ""
+        self._clock: tuple[datetime, float] | None = None
+        self._pending: _Pending | None = None
+        self._failures = 0
+
+    def run(self) -> None:
+        """
+        Takes turns until the engine stops and everything is settled.
+        """
+        while True:
+            if self._pending is None:
+                work = self._ledger.next_work()
+                if work is None:
+                    return
+                self._pending = self._turn_for(work)
+            answer = self._try(self._pending)
+            if answer is not None:
+                pending, self._pending = self._pending, None
+                self._apply(pending, answer)
+            elif not self._ledger.wait_in_trouble(self._pause()):
+                return
+
+    def _turn_for(self, work: Work) -> _Pending:
+        self._seq += 1
+        ended = tuple(settle(run, outcome, self._rules.retry, self._now(run)) for run, outcome in work.ended)
+        releases = (moves.release(job.lease) for job in work.unfetched)
+        turn = Turn(
+            worker_id=self._worker_id,
+            seq=self._seq,
+            settlements=(*(e.settlement for e in ended), *work.settlements, *releases),
+            starts=tuple(job.lease for job in work.starts),
+            want=min(work.want, MAX_BATCH),
+            prefetch=min(work.prefetch, MAX_BATCH),
+            after_queue=self._last_queue,
+            looks_again_within=work.looks_again_within,
+        )
+        return _Pending(turn, work, ended)
+
+    def _try(self, pending: _Pending) -> TurnAnswer | None:
+        """
+        The answer to a turn, or None when the store gave none. Only a change of state is told.
+        """
+        try:
+            answer = self._store.turn(pending.turn)
+        except StoreError as error:
+            self._failures += 1
+            if self._failures == 1:
+                self._events.publish([Event(EventName.WORKER_LOOP_CRASHED, facts=self._facts(), error=error)])
+            return None
+        if self._failures:
+            self._events.publish([Event(EventName.WORKER_LOOP_RECOVERED, facts=self._facts())])
+            self._failures = 0
+        return answer
+
+    def _apply(self, pending: _Pending, answer: TurnAnswer) -> None:
+        """
+        Books what the turn did, starts the runs, and tells what happened.
+        """
+        self._clock = (answer.now, time.monotonic())
+        self._last_queue = answer.last_queue
+        started = [job for job in pending.work.starts if job.lease.job_id not in answer.stale]
+        ready = [*started, *(job for job in answer.claimed if job.status is Status.PROCESSING)]
+        fetched = [job for job in answer.claimed if job.status is Status.FETCHED]
+        runs, put_off = self._runs(ready)
+        is_nearer = self._ledger.hold(runs, fetched)
+        self._ledger.turn_taken(pending.work, _look(answer))
+        if put_off:
+            self._ledger.add_settlements(put_off)
+        if is_nearer:
+            self._watch.look_again()
+        self._executor.start(runs)
+        self._events.publish([*self._endings(pending, answer), *_starts(runs)])
+        self._wake(pending, answer)
+
+    def _runs(self, jobs: Iterable[ClaimedJob]) -> tuple[list[Run], list[Settlement]]:
+        """
+        Runs for the jobs; those whose own earlier thread still goes on here are put off instead.
+        """
+        busy = {run.lease.job_id for run in self._ledger.abandoned()}
+        runs: list[Run] = []
+        put_off: list[Settlement] = []
+        for job in jobs:
+            if job.lease.job_id in busy:
+                put_off.append(moves.postpone(job.lease, BUSY_ELSEWHERE_DELAY))
+            else:
+                runs.append(self._run(job))
+        return runs, put_off
+
+    def _run(self, job: ClaimedJob) -> Run:
+        registration = self._catalog.find(job.type_key)
+        own = registration.timeout if registration is not None else None
+        attempt = job.attempt if job.status is Status.PROCESSING else job.attempt + 1
+        timeout = self._rules.execution.timeout_for(job.queue, own)
+        return Run(job, registration, timeout, self._enqueue, attempt=attempt)
+
+    def _endings(self, pending: _Pending, answer: TurnAnswer) -> list[Event]:
+        events = [
+            event_of(
+                ended,
+                is_stale=ended.run.lease.job_id in answer.stale,
+                is_cancelled=ended.run.lease.job_id in answer.cancelled,
+            )
+            for ended in pending.ended
+        ]
+        events += [
+            Event(EventName.JOB_EXECUTION_LEASE_REJECTED, _ref(job), {"transition": "start"})
+            for job in pending.work.starts
+            if job.lease.job_id in answer.stale
+        ]
+        events += [
+            Event(EventName.PREFETCHED_JOB_RELEASED, _ref(job))
+            for job in pending.work.unfetched
+            if job.lease.job_id not in answer.stale
+        ]
+        return events
+
+    def _wake(self, pending: _Pending, answer: TurnAnswer) -> None:
+        """
+        Lets the waker know whether this worker is full, and when the store is due next.
+        """
+        if pending.work.is_look:
+            self._waker.looked(is_full=answer.is_full, next_due_in=_seconds_to_due(answer))
+
+    def _now(self, run: Run) -> datetime:
+        """
+        The database's time by this host's stopwatch.
+        """
+        if self._clock is None:
+            return run.job.claimed_at
+        at, measured = self._clock
+        return at + timedelta(seconds=time.monotonic() - measured)
+
+    def _pause(self) -> float:
+        """
+        Seconds before the next try: doubling from the base, at most a minute, with jitter.
+        """
+        base = self._rules.retry_base_delay.total_seconds()
+        pause = min(base * 2 ** min(self._failures - 1, 16), MAX_PAUSE_SECONDS)
+        return pause * (0.5 + random.random() / 2)  # noqa: S311 - jitter, not a secret
+
+    def _facts(self) -> dict[str, object]:
+        return {"worker_id": self._worker_id, "failures": self._failures}
+
+
+def _look(answer: TurnAnswer) -> Look:
+    return Look(answer.is_full, len(answer.claimed), _seconds_to_due(answer), answer.has_open_queue)
+
+
+def _seconds_to_due(answer: TurnAnswer) -> float | None:
+    return None if answer.next_due_at is None else (answer.next_due_at - answer.now).total_seconds()
+
+
+def _starts(runs: Iterable[Run]) -> list[Event]:
+    return [Event(EventName.JOB_STARTED, run.ref, {"lag_ms": _lag_ms(run.job)}) for run in runs]
+
+
+def _lag_ms(job: ClaimedJob) -> float:
+    lag: timedelta = job.claimed_at - job.due_at
+    return max(0.0, lag / timedelta(milliseconds=1))
+
+
+def _ref(job: ClaimedJob) -> JobRef:
+    return JobRef(job.lease.job_id, job.type_key, job.queue, attempt=job.attempt, worker_id=job.lease.worker_id)

@@ -1,0 +1,160 @@
+"""
+Who wants work done, when to look for it next, and when an invocation may end.
+
+Plain bookkeeping on a clock that is passed in; the ledger guards it with its lock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from chokaq_core.policy.running import WorkerRules
+
+
+@dataclass(slots=True, eq=False)
+class Visit:
+    """
+    One invocation that wants work done, until its budget ends.
+    """
+
+    begun_at: float
+    budget_ends_at: float
+    has_worked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """
+    What one look for work found.
+    """
+
+    is_full: bool
+    claimed: int
+    seconds_to_due: float | None
+    has_open_queue: bool
+
+
+class Visits:
+    """
+    The open visits and the rhythm of looks.
+    """
+
+    def __init__(self, rules: WorkerRules) -> None:
+        self._rules = rules
+        self._open: list[Visit] = []
+        self._next_look_at = 0.0
+        self._last_look_began_at = 0.0
+        self._dry_since: float | None = None
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def arrive(self, now: float) -> Visit:
+        """
+        Opens a visit and makes a look due.
+        """
+        visit = Visit(now, now + self._rules.drain_budget.total_seconds())
+        self._open.append(visit)
+        self._next_look_at = 0.0
+        self._dry_since = None
+        return visit
+
+    def leave(self, visit: Visit) -> None:
+        """
+        Closes a visit.
+        """
+        self._open.remove(visit)
+
+    def look_now(self) -> None:
+        """
+        Makes a look due at once.
+        """
+        self._next_look_at = 0.0
+
+    def want_claims(self, now: float) -> bool:
+        """
+        Whether any visit still has budget.
+        """
+        return any(now < visit.budget_ends_at for visit in self._open)
+
+    def is_look_due(self, now: float) -> bool:
+        """
+        Whether it is time to look for work.
+        """
+        return self.want_claims(now) and now >= self._next_look_at
+
+    def seconds_to_look(self, now: float) -> float | None:
+        """
+        Seconds until the next look; None when nobody wants one.
+        """
+        return max(0.0, self._next_look_at - now) if self.want_claims(now) else None
+
+    def look_begins(self, now: float) -> None:
+        """
+        Notes that a look is under way.
+        """
+        self._last_look_began_at = now
+
+    def looked(self, look: Look, now: float, *, is_idle: bool) -> None:
+        """
+        Notes what a look found: when to look again, and since when there has been nothing to do.
+        """
+        self._next_look_at = 0.0 if look.is_full else now + self._pause(look)
+        if look.claimed:
+            for visit in self._open:
+                visit.has_worked = True
+        if look.is_full or not is_idle:
+            self._dry_since = None
+        elif self._dry_since is None:
+            self._dry_since = now
+
+    def worked(self) -> None:
+        """
+        Notes that there was something to do.
+        """
+        self._dry_since = None
+
+    def promise(self, now: float, *, is_idle: bool) -> timedelta:
+        """
+        How soon this worker will look again for certain, after a look that begins now and may find nothing.
+        """
+        pause = self._rules.polling_interval
+        next_at = now + pause.total_seconds()
+        visits = [visit for visit in self._open if next_at < visit.budget_ends_at]
+        if is_idle:
+            dry_since = now if self._dry_since is None else self._dry_since
+            is_lingering = next_at - dry_since < self._rules.idle_linger.total_seconds()
+            visits = [visit for visit in visits if visit.has_worked and is_lingering]
+        return pause if visits else timedelta(0)
+
+    def has_budget(self, visit: Visit, now: float) -> bool:
+        """
+        Whether the visit may still claim.
+        """
+        return now < visit.budget_ends_at
+
+    def is_over(self, visit: Visit, now: float) -> bool:
+        """
+        Whether a visit with budget may end all the same: it found nothing, or has lingered long enough.
+        """
+        if self._dry_since is None or self._last_look_began_at < visit.begun_at:
+            return False
+        return not visit.has_worked or now - self._dry_since >= self._rules.idle_linger.total_seconds()
+
+    def patience(self, visit: Visit, now: float) -> float | None:
+        """
+        How long to wait before time alone may end the visit.
+        """
+        ends = [visit.budget_ends_at]
+        if self._dry_since is not None:
+            ends.append(self._dry_since + self._rules.idle_linger.total_seconds())
+        return min((end - now for end in ends if end > now), default=None)
+
+    def _pause(self, look: Look) -> float:
+        rules = self._rules
+        pause = rules.polling_interval if look.has_open_queue else rules.no_queues_sleep_interval
+        seconds = pause.total_seconds()
+        return seconds if look.seconds_to_due is None else min(seconds, max(0.0, look.seconds_to_due))

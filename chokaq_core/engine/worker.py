@@ -1,0 +1,262 @@
+"""
+The engine: one for each process, started at the first visit, shared by overlapping ones, parked when the last leaves.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from chokaq_core.contracts.serializer import JobSerializer, JsonSerializer
+from chokaq_core.domain.errors import StoreError
+from chokaq_core.domain.events import Event, EventName
+from chokaq_core.engine.execution import Executor
+from chokaq_core.engine.heartbeat import Heartbeat
+from chokaq_core.engine.ledger import Ledger
+from chokaq_core.engine.producer import Producer
+from chokaq_core.engine.run import Run, Stop, StopReason
+from chokaq_core.engine.turns import RunRules, StoreThread
+from chokaq_core.engine.waker import Waker
+from chokaq_core.engine.watch import Watch
+from chokaq_core.policy.backoff import RetryRules
+from chokaq_core.policy.envelope import EnvelopeLimits
+from chokaq_core.policy.heartbeat import HeartbeatRules
+from chokaq_core.policy.running import ExecutionRules, WorkerRules
+from chokaq_core.ports import WorkerFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from chokaq_core.contracts.catalog import Catalog
+    from chokaq_core.contracts.middleware import Middleware
+    from chokaq_core.ports import Events, JobStore, WakeSender
+
+SWITCH_INTERVAL_SECONDS = 0.0005
+"""How long a thread may keep the interpreter; the default of 5 ms lets 16 spinning handlers starve the heartbeat."""
+END_SECONDS = 5.0
+"""How long handlers get to end after they were told to stop at a shutdown."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRules:
+    """
+    All settings that the engine goes by.
+    """
+
+    worker: WorkerRules = field(default_factory=WorkerRules)
+    execution: ExecutionRules = field(default_factory=ExecutionRules)
+    retry: RetryRules = field(default_factory=RetryRules)
+    heartbeat: HeartbeatRules = field(default_factory=HeartbeatRules)
+    envelope: EnvelopeLimits = field(default_factory=EnvelopeLimits)
+
+
+class Engine:
+    """
+    Claims and runs jobs while somebody visits, and accepts jobs at any time.
+
+    Args:
+        on_exhausted: called when a visit ends and every slot is taken by a handler that ignores its timeout; a host
+            that can replace the process does so, since nothing else frees a thread.
+    """
+
+    def __init__(
+        self,
+        store: JobStore,
+        catalog: Catalog,
+        wakes: WakeSender,
+        events: Events,
+        *,
+        rules: EngineRules | None = None,
+        middleware: Sequence[Middleware] = (),
+        serializer: JobSerializer | None = None,
+        on_exhausted: Callable[[], object] | None = None,
+    ) -> None:
+        rules = rules if rules is not None else EngineRules()
+        serializer = serializer if serializer is not None else JsonSerializer()
+        self.worker_id = new_worker_id()
+        self._store = store
+        self._events = events
+        self._rules = rules
+        self._on_exhausted = on_exhausted
+        self._ledger = Ledger(rules.worker)
+        self._waker = Waker(wakes, events)
+        self.producer = Producer(
+            store=store,
+            catalog=catalog,
+            serializer=serializer,
+            limits=rules.envelope,
+            waker=self._waker,
+            events=events,
+            on_stored=self._ledger.look_now,
+        )
+        self._watch = Watch(self._ledger, events)
+        self._heartbeat = Heartbeat(
+            worker_id=self.worker_id,
+            store=store,
+            ledger=self._ledger,
+            rules=rules.heartbeat,
+            stray_delay=rules.retry.circuit_breaker_delay,
+            events=events,
+        )
+        self._store_thread = StoreThread(
+            worker_id=self.worker_id,
+            store=store,
+            ledger=self._ledger,
+            executor=Executor(catalog, serializer, middleware, rules.envelope, self._ledger),
+            watch=self._watch,
+            catalog=catalog,
+            rules=RunRules(rules.retry, rules.execution, rules.worker.retry_base_delay),
+            waker=self._waker,
+            events=events,
+            enqueue=self.producer.enqueue,
+        )
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._is_registered = False
+
+    def attend(self) -> None:
+        """
+        One visit: claims and runs jobs until nothing is due or the drain budget is spent.
+
+        Overlapping visits share the engine. The last one out waits for every live job, parks the engine, and sends the
+        wake that continues the work. A store that is away ends the visit without an error.
+        """
+        with self._lock:
+            self._start_threads()
+            is_ready = self._register()
+        if not is_ready:
+            return
+        visit = self._ledger.arrive()
+        try:
+            self._ledger.wait_until_done(visit)
+        finally:
+            is_last = self._ledger.leave(visit)
+        if is_last:
+            self._park()
+
+    def stop(self) -> bool:
+        """
+        Stops for good: no more claims, fetched jobs given back, running ones awaited, told to stop, and handed back.
+
+        Returns:
+            False when handlers still run; their heartbeat goes on until the process ends.
+        """
+        self._events.publish([Event(EventName.PROCESSING_TASK_DRAIN_STARTED, facts=self._facts())])
+        self._ledger.stop()
+        if not self._threads:
+            return True
+        grace = self._rules.worker.shutdown_grace_period.total_seconds()
+        if not self._ledger.wait_until_settled(grace):
+            self._interrupt(self._ledger.live())
+            self._ledger.wait_until_settled(END_SECONDS)
+        is_drained = not self._ledger.live()
+        if is_drained:
+            self._end_threads()
+        else:
+            self._tell_of_left_runs()
+        self._retire()
+        self._events.publish([Event(EventName.WORKER_STOPPED, facts=self._facts())])
+        return is_drained
+
+    def _start_threads(self) -> None:
+        """
+        Starts the engine's threads once in this process.
+        """
+        if self._threads:
+            return
+        sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL_SECONDS))
+        bodies = {
+            "chokaq-store": self._store_thread.run,
+            "chokaq-heartbeat": self._heartbeat.run,
+            "chokaq-watch": self._watch.run,
+        }
+        for name, body in bodies.items():
+            thread = threading.Thread(target=self._keep_going, args=(name, body), name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._events.publish([Event(EventName.WORKER_STARTED, facts=self._facts())])
+
+    def _keep_going(self, name: str, body: Callable[[], None]) -> None:
+        """
+        Runs a thread's body again when it ends by a fault of ours.
+        """
+        while True:
+            try:
+                body()
+            except Exception as error:  # noqa: BLE001 - whatever it is, jobs still need this thread
+                facts = {**self._facts(), "thread": name}
+                self._events.publish([Event(EventName.WORKER_LOOP_STOPPED_UNEXPECTEDLY, facts=facts, error=error)])
+                time.sleep(self._rules.worker.retry_base_delay.total_seconds())
+            else:
+                return
+
+    def _register(self) -> bool:
+        """
+        Writes the worker's row at the first visit after a rest; False when the store is away.
+        """
+        if self._is_registered:
+            return True
+        facts = WorkerFacts(self.worker_id, socket.gethostname()[:255], self._ledger.capacity)
+        try:
+            self._store.register(facts)
+        except StoreError as error:
+            self._events.publish([Event(EventName.WORKER_LOOP_CRASHED, facts=self._facts(), error=error)])
+            return False
+        self._is_registered = True
+        return True
+
+    def _park(self) -> None:
+        """
+        Leaves nothing running between visits, and sees to it that somebody comes back for what is left.
+        """
+        with self._lock:
+            if self._ledger.has_visits():
+                return
+            self._retire()
+            self._store.rest()
+        self._waker.hand_over()
+        if self._ledger.is_exhausted():
+            self._events.publish([Event(EventName.WORKER_ALL_SLOTS_ABANDONED, facts=self._facts())])
+            if self._on_exhausted is not None:
+                self._on_exhausted()
+
+    def _retire(self) -> None:
+        self._is_registered = False
+        try:
+            self._store.retire(self.worker_id)
+        except StoreError as error:
+            self._events.publish([Event(EventName.WORKER_LOOP_CRASHED, facts=self._facts(), error=error)])
+
+    def _interrupt(self, runs: Sequence[Run]) -> None:
+        for run in runs:
+            if run.tell_to_stop(Stop(StopReason.SHUTDOWN)):
+                self._events.publish([Event(EventName.PROCESSING_TASK_SHUTDOWN_OBSERVED, run.ref)])
+
+    def _end_threads(self) -> None:
+        self._heartbeat.stop()
+        self._watch.look_again()
+        for thread in self._threads:
+            thread.join(END_SECONDS)
+        if any(thread.is_alive() for thread in self._threads):
+            self._events.publish([Event(EventName.WORKER_SHUTDOWN_TIMED_OUT, facts=self._facts())])
+
+    def _tell_of_left_runs(self) -> None:
+        left = [run.ref for run in self._ledger.live()]
+        self._events.publish([Event(EventName.PROCESSING_TASK_DRAIN_TIMED_OUT, ref) for ref in left])
+
+    def _facts(self) -> dict[str, object]:
+        return {"worker_id": self.worker_id, "capacity": self._ledger.capacity}
+
+
+def new_worker_id() -> str:
+    """
+    An id that is unique for each start of a process: host, process id and a random part; at most 100 characters.
+    """
+    host = "".join(c for c in socket.gethostname() if c.isascii() and (c.isalnum() or c in "._-"))[:60] or "host"
+    return f"{host}:{os.getpid()}:{uuid.uuid4().hex[:12]}"

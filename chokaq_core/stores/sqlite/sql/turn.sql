@@ -35,6 +35,7 @@ WHERE Id = :id;
 
 -- name: turn_dead_letter
 -- Move dead_letter (and cancel, and bury): → DLQ, the error appended to the attempts, of which the last ten are kept.
+-- Whoever asked for the cancellation of a job that ends as Cancelled (reason 1) was the last to change it.
 INSERT INTO JobsDLQ (
     Id, Queue, Type, Payload, Tags, IdempotencyKey, Priority, AttemptCount, LeaseNumber, Interruptions, WorkerId,
     DueAtUtc, CreatedAtUtc, StartedAtUtc, LastUpdatedUtc, LifetimeStartUtc, AttemptErrors, TraceParent, CreatedBy,
@@ -47,7 +48,8 @@ SELECT
         iif(json_array_length(AttemptErrors) >= 10, json_remove(AttemptErrors, '$[0]'), coalesce(AttemptErrors, '[]')),
         '$[#]', json_object('attempt', AttemptCount, 'at', :now, 'type', :error_type, 'message', :message)
     )),
-    TraceParent, CreatedBy, coalesce(:actor, LastModifiedBy), :reason, :error_type, :details, :now
+    TraceParent, CreatedBy, coalesce(:actor, iif(:reason = 1, CancelRequestedBy, NULL), LastModifiedBy),
+    :reason, :error_type, :details, :now
 FROM JobsHot
 WHERE Id = :id;
 

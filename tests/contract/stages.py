@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -35,6 +35,7 @@ WORKER = "worker-1"
 OTHER_WORKER = "worker-2"
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
+Ending = Callable[[Lease], Settlement]
 BOOM = ErrorFacts("ValueError", "boom", "Traceback (most recent call last):\nValueError: boom")
 
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)

@@ -12,7 +12,7 @@ from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import ClaimedJob, Lease, Place, Status
 from chokaq_core.domain.moves import complete, dead_letter, postpone, release, retry
 from chokaq_core.ports import Edit
-from tests.contract.stages import BOOM, MINUTE, OTHER_WORKER, SECOND, WORKER, Stage, changed
+from tests.contract.stages import BOOM, MINUTE, OTHER_WORKER, SECOND, WORKER, Ending, Stage, changed
 from tests.support.clock import NOON
 
 MICROSECOND = timedelta(microseconds=1)
@@ -318,8 +318,7 @@ class TestMaxWorkers:
         ],
         ids=["complete", "dead_letter", "retry", "postpone"],
     )
-    def test_a_settlement_makes_room_for_the_claim_of_its_own_turn(self, stage: Stage, ending: object) -> None:
-        assert callable(ending)
+    def test_a_settlement_makes_room_for_the_claim_of_its_own_turn(self, stage: Stage, ending: Ending) -> None:
         stage.set_queue("mail", max_workers=1)
         first = stage.running(queue="mail")
         second = stage.add(queue="mail")

@@ -250,8 +250,8 @@ def _starts(runs: Iterable[Run]) -> list[Event]:
 
 
 def _lag_ms(job: ClaimedJob) -> float:
-    lag: timedelta = job.claimed_at - job.due_at
-    return max(0.0, lag / timedelta(milliseconds=1))
+    lag_ms: float = (job.claimed_at - job.due_at) / timedelta(milliseconds=1)
+    return max(lag_ms, 0.0)
 
 
 def _ref(job: ClaimedJob) -> JobRef:

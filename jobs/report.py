@@ -36,6 +36,8 @@ from jobs.csv_summary import Summary, plain, summarise
 
 NOT_A_DELIMITER = '\r\n"'
 MAX_LOGGED_CHARACTERS = 100
+CHECK_IN_GROUPS = 10_000
+"""How many groups are written between two looks at whether to stop."""
 
 
 def _text_encoding(name: str) -> str:
@@ -97,7 +99,7 @@ def summarise_csv(job: SummariseCsv, ctx: JobContext) -> dict[str, object]:
     source = Path(job.path)
     target = _target(source, job.output or f"{ctx.job_id}.csv")
     summary = _read(source, job, ctx)
-    _write(target, job, summary)
+    _write(target, job, summary, ctx)
     ctx.report_progress(100, f"{summary.rows} rows in {len(summary.groups)} groups")
     return {"path": target.as_posix(), **_counts(job, summary, ctx)}
 
@@ -124,12 +126,14 @@ def _read(source: Path, job: SummariseCsv, ctx: JobContext) -> Summary:
         return summarise(table, keys, totals)
 
 
-def _write(target: Path, job: SummariseCsv, summary: Summary) -> None:
+def _write(target: Path, job: SummariseCsv, summary: Summary, ctx: JobContext) -> None:
     with replacing(target) as file:
         writer = csv.writer(codecs.getwriter("utf-8")(file))
         writer.writerow([*job.group_by, "rows", *(f"total_{name}" for name in job.total)])
-        for cells, sums in sorted((_cells(key), sums) for key, sums in summary.groups.items()):
-            writer.writerow([*cells, *(plain(value) for value in sums)])
+        for number, key in enumerate(sorted(summary.groups)):
+            if number % CHECK_IN_GROUPS == 0:
+                ctx.raise_if_cancelled()
+            writer.writerow([*_cells(key), *(plain(value) for value in summary.groups[key])])
 
 
 def _cells(key: str | tuple[str, ...]) -> tuple[str, ...]:

@@ -395,6 +395,12 @@ class TestALongRun:
         assert len(run.progress) == 2
         assert not (workdir / "reports").exists()
 
+    def test_a_cancel_while_the_summary_is_written_leaves_nothing_behind(self, workdir: Path) -> None:
+        run = RecordedRun(checks_until_cancel=2)
+        with pytest.raises(JobCancelledError):
+            summary_of("a\n" + "\n".join(map(str, range(30_000))), run, group_by=["a"])
+        assert list((workdir / "reports").iterdir()) == []
+
     def test_memory_does_not_grow_with_the_rows(self, content: bytes) -> None:
         Path("source.csv").write_bytes(content[:2_000_000])
         job = SummariseCsv(path="source.csv", group_by=["group"], total=["amount"])

@@ -33,8 +33,9 @@ _QUEUE = re.compile(r"[a-z0-9][a-z0-9._-]{0,254}")
 _JOB_ID = re.compile(r"[A-Za-z0-9._~-]{1,50}")
 _TYPE_KEY = re.compile(r"[!-~]{1,255}")
 _TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
-_STRING_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
-_ESCAPED_SURROGATE = re.compile(r"\\+u[dD][89a-fA-F][0-9a-fA-F]{2}")
+# Possessive, and the end of the text closes a string too: no text is scanned twice, however many quotes it holds.
+_STRING_LITERAL = re.compile(r'"(?:[^"\\]++|\\.?)*+(?:"|\Z)', re.DOTALL)
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,10 +147,7 @@ def open_csv(path: Path, form: CsvForm, check_in: CheckIn) -> Iterator[CsvTable]
     with _faults_are_fatal(path, form.encoding), path.open("rb") as packed, _unpacked(packed) as plain:
         # newline="" leaves line ends to the csv module, which needs them within quoted cells.
         text = TextIOWrapper(cast("IO[bytes]", plain), _with_optional_mark(form.encoding), newline="")
-        dialect = csv.excel() if form.delimiter is None else _dialect(form.delimiter)
-        if form.delimiter is None:
-            dialect = sniffed_dialect(text.read(SNIFF_CHARACTERS))
-            text.seek(0)
+        dialect = _dialect(form.delimiter) if form.delimiter is not None else _dialect_of(text)
         size = max(1, path.stat().st_size)
         reader = csv.reader(_lines(text, lambda: check_in(100 * packed.tell() / size)), dialect)
         try:
@@ -180,6 +177,12 @@ def _sniffed(text: str, candidates: str) -> csv.Dialect | None:
     except csv.Error:
         return None
     return _dialect(sniffed.delimiter, skipinitialspace=sniffed.skipinitialspace)
+
+
+def _dialect_of(text: TextIOWrapper) -> csv.Dialect:
+    sample = text.read(SNIFF_CHARACTERS)
+    text.seek(0)
+    return sniffed_dialect(sample)
 
 
 def _dialect(delimiter: str, *, skipinitialspace: bool = False) -> csv.Dialect:

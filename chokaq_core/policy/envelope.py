@@ -101,6 +101,9 @@ def payload_problems(payload: str, limits: EnvelopeLimits) -> Iterator[FieldProb
     """
     What is wrong with a payload's text: lone surrogates, size in UTF-8 bytes, nesting.
     """
+    if not isinstance(payload, str):
+        yield FieldProblem("payload", f"must be JSON text; got {_shown(payload)}")
+        return
     try:
         size = len(payload.encode())
     except UnicodeEncodeError:
@@ -170,7 +173,7 @@ def _due_problems(delay: timedelta | None, due_at: datetime | None) -> Iterator[
     elif delay is not None and delay < timedelta(0):
         yield FieldProblem("delay", f"must not be negative; got {delay}")
     elif delay is not None and delay > MAX_DELAY:
-        yield FieldProblem("delay", f"must be at most {MAX_DELAY.days} days; got {delay.days} days")
+        yield FieldProblem("delay", f"must be at most {MAX_DELAY.days} days; got {delay}")
     if due_at is not None:
         yield from _due_at_problems(due_at)
 
@@ -181,7 +184,7 @@ def _due_at_problems(due_at: datetime) -> Iterator[FieldProblem]:
     elif due_at.utcoffset() is None:
         yield FieldProblem("due_at", f"needs a time zone, e.g. 2030-05-10T12:00:00Z; got {due_at.isoformat()}")
     elif not _is_in_range(due_at):
-        yield FieldProblem("due_at", f"must lie before the year 10000 in UTC; got {due_at.isoformat()}")
+        yield FieldProblem("due_at", f"must lie in the years 1 to 9999 in UTC; got {due_at.isoformat()}")
 
 
 def _is_in_range(due_at: datetime) -> bool:
@@ -194,9 +197,9 @@ def _is_in_range(due_at: datetime) -> bool:
 def _key_problems(key: str | None) -> Iterator[FieldProblem]:
     if key is None:
         return
-    if not isinstance(key, str) or not key.strip():
+    if isinstance(key, str) and not key.strip():
         yield FieldProblem("idempotency_key", f"must not be blank; leave it out instead; got {_shown(key)}")
-    elif key != key.strip():
+    elif isinstance(key, str) and key != key.strip():
         yield FieldProblem("idempotency_key", f"must not begin or end with blanks; got {_shown(key)}")
     else:
         yield from _text("idempotency_key", key, MAX_KEY_CHARACTERS)

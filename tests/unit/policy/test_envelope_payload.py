@@ -141,6 +141,11 @@ def test_no_payload_within_the_limit_takes_more_than_a_moment_to_check(payload: 
     assert len(list(payload_problems(payload, EnvelopeLimits(max_payload_bytes=1_000_000)))) <= 1
 
 
+@pytest.mark.parametrize("payload,shown", [({"a": 1}, "{'a': 1}"), (b"{}", "b'{}'"), (None, "None")])
+def test_a_payload_that_is_no_text_is_refused(payload: object, shown: str) -> None:
+    assert refusal(payload=payload) == f"payload: must be JSON text; got {shown}"
+
+
 @pytest.mark.parametrize("text", ["{}", '{"a":[1,-0.0,1e-320,"NaN",null,true]}', '"x"', " 7 ", "1e308"])
 def test_strict_json_has_no_problem(text: str) -> None:
     assert field_problem_of_json(text) is None

@@ -230,7 +230,7 @@ class StoreThread:
         Seconds before the next try: doubling from the base, at most a minute, with jitter.
         """
         base = self._rules.retry_base_delay.total_seconds()
-        pause = min(base * 2 ** min(self._failures - 1, 16), MAX_PAUSE_SECONDS)
+        pause = min(base * 2.0 ** min(self._failures - 1, 16), MAX_PAUSE_SECONDS)
         return pause * (0.5 + random.random() / 2)  # noqa: S311 - jitter, not a secret
 
     def _facts(self) -> dict[str, object]:

@@ -1,0 +1,191 @@
+"""
+The producers' routes: enqueue one job or many, look at a job, cancel it.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import azure.functions as func
+from pydantic import ValidationError
+
+from chokaq_core.domain.errors import FieldProblem, InvalidJobError
+from chokaq_core.hosting import json_text
+from chokaq_core.hosting.answers import answer, guarded
+from chokaq_core.hosting.http_models import MAX_JOBS_IN_A_BATCH, Accepted, EnqueueBody, job_view
+from chokaq_core.hosting.problems import problem, refused_job, status_of
+from chokaq_core.ports import CancelOutcome
+
+if TYPE_CHECKING:
+    from chokaq_core.contracts.request import RawRequest
+    from chokaq_core.domain.job import EnqueueResult
+    from chokaq_core.hosting.app import ChokaQ
+    from chokaq_core.hosting.runtime import Runtime
+
+ENVELOPE_BYTES = 64 * 1024
+"""What a body may hold besides its payload."""
+CANCELLED_BY_KEY = "function-key"
+
+
+def register(app: func.FunctionApp, chokaq: ChokaQ) -> None:
+    """
+    Adds the routes to an app.
+    """
+
+    @app.function_name("chokaq_enqueue")
+    @app.route(route="jobs", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+    def chokaq_enqueue(req: func.HttpRequest) -> func.HttpResponse:
+        return guarded(chokaq, lambda runtime: enqueue(req, runtime, _body_limit(chokaq)))
+
+    @app.function_name("chokaq_enqueue_batch")
+    @app.route(route="jobs/batch", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
+    def chokaq_enqueue_batch(req: func.HttpRequest) -> func.HttpResponse:
+        return guarded(chokaq, lambda runtime: enqueue_batch(req, runtime, _body_limit(chokaq)))
+
+    @app.function_name("chokaq_job")
+    @app.route(route="jobs/{id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.FUNCTION)
+    def chokaq_job(req: func.HttpRequest) -> func.HttpResponse:
+        return guarded(chokaq, lambda runtime: show(req.route_params["id"], runtime))
+
+    @app.function_name("chokaq_cancel")
+    @app.route(route="jobs/{id}", methods=["DELETE"], auth_level=func.AuthLevel.FUNCTION)
+    def chokaq_cancel(req: func.HttpRequest) -> func.HttpResponse:
+        return guarded(chokaq, lambda runtime: cancel(req.route_params["id"], runtime))
+
+
+def enqueue(req: func.HttpRequest, runtime: Runtime, limit: int) -> func.HttpResponse:
+    """
+    One job: 202 when it was stored, 200 when an active job already holds its key.
+    """
+    body = _json_object(req, limit)
+    if isinstance(body, func.HttpResponse):
+        return body
+    try:
+        result = runtime.producer.enqueue_raw(_request(body))
+    except InvalidJobError as error:
+        return refused_job(error)
+    status = HTTPStatus.OK if result.is_duplicate else HTTPStatus.ACCEPTED
+    return answer(status, _accepted(result), headers={"Location": f"/api/jobs/{result.job_id}"})
+
+
+def enqueue_batch(req: func.HttpRequest, runtime: Runtime, limit: int) -> func.HttpResponse:
+    """
+    Up to 1000 jobs: 207 with one entry for each, in order; a bad one does not spoil the rest.
+    """
+    body = _json_object(req, limit)
+    if isinstance(body, func.HttpResponse):
+        return body
+    jobs = body.get("jobs")
+    if set(body) != {"jobs"} or not isinstance(jobs, list):
+        rule = "the body is an object with the one member jobs, a list"
+        return problem(HTTPStatus.BAD_REQUEST, rule, errors=(FieldProblem("jobs", rule),))
+    if len(jobs) > MAX_JOBS_IN_A_BATCH:
+        rule = f"at most {MAX_JOBS_IN_A_BATCH} jobs in one call; got {len(jobs)}"
+        return problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, rule, errors=(FieldProblem("jobs", rule, "too_large"),))
+    return answer(HTTPStatus.MULTI_STATUS, {"jobs": _store_each(jobs, runtime)})
+
+
+def show(job_id: str, runtime: Runtime) -> func.HttpResponse:
+    """
+    A job from any pillar.
+    """
+    job = runtime.store.find(job_id)
+    if job is None:
+        return _no_such_job(job_id)
+    return answer(HTTPStatus.OK, job_view(job).model_dump(mode="json", exclude_none=False))
+
+
+def cancel(job_id: str, runtime: Runtime) -> func.HttpResponse:
+    """
+    Cancels a job: 200 when it waited and is dead now, 202 when it runs and was told to stop, 409 when it has ended.
+    """
+    (outcome,) = runtime.store.cancel([job_id], CANCELLED_BY_KEY)
+    match outcome:
+        case CancelOutcome.DEAD_LETTERED:
+            return answer(HTTPStatus.OK, {"id": job_id, "status": "Cancelled"})
+        case CancelOutcome.MARKED:
+            return answer(HTTPStatus.ACCEPTED, {"id": job_id, "status": "Processing", "cancel_requested": True})
+        case CancelOutcome.STALE:
+            if runtime.store.find(job_id) is None:
+                return _no_such_job(job_id)
+            return problem(HTTPStatus.CONFLICT, "the job has ended already and cannot be cancelled")
+
+
+def _store_each(jobs: list[object], runtime: Runtime) -> list[dict[str, object]]:
+    """
+    One entry for each job of a batch: what became of it.
+    """
+    entries: list[dict[str, object]] = [{}] * len(jobs)
+    requests: list[tuple[int, RawRequest]] = []
+    for index, job in enumerate(jobs):
+        try:
+            requests.append((index, _request(job)))
+        except InvalidJobError as error:
+            entries[index] = _refused(error)
+    results = runtime.producer.enqueue_many(request for _, request in requests)
+    for (index, _), result in zip(requests, results, strict=True):
+        entries[index] = _refused(result) if isinstance(result, InvalidJobError) else _stored(result)
+    return entries
+
+
+def _request(body: object) -> RawRequest:
+    try:
+        return EnqueueBody.model_validate(body).to_request()
+    except ValidationError as error:
+        raise InvalidJobError(
+            [
+                FieldProblem(".".join(str(part) for part in e["loc"]) or "body", e["msg"])
+                for e in error.errors(include_url=False, include_context=False, include_input=False)
+            ]
+        ) from error
+
+
+def _json_object(req: func.HttpRequest, limit: int) -> dict[str, object] | func.HttpResponse:
+    """
+    The body as an object, or the answer that refuses it. Type and size come before parsing.
+    """
+    content_type = (req.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+    if content_type != "application/json":
+        detail = f"send Content-Type: application/json; got {content_type[:100]!a}"
+        return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
+    body = req.get_body()
+    if len(body) > limit:
+        detail = f"the body is {len(body)} bytes; the limit is {limit} (Serialization.MaxPayloadBytes + 64 KiB)"
+        return problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail, errors=(FieldProblem("body", detail, "too_large"),))
+    try:
+        value = json_text.parse(body)
+    except ValueError as error:
+        detail = (
+            f"the body {error}"
+            if str(error).startswith(("is ", "has ", "holds "))
+            else f"the body is not JSON: {error}"
+        )
+        return problem(HTTPStatus.BAD_REQUEST, detail, errors=(FieldProblem("body", detail),))
+    if not isinstance(value, dict):
+        detail = "the body must be a JSON object"
+        return problem(HTTPStatus.BAD_REQUEST, detail, errors=(FieldProblem("body", detail),))
+    return value
+
+
+def _body_limit(chokaq: ChokaQ) -> int:
+    settings = chokaq.settings
+    return ENVELOPE_BYTES + (settings.envelope.max_payload_bytes if settings is not None else 0)
+
+
+def _accepted(result: EnqueueResult) -> dict[str, object]:
+    return Accepted(id=result.job_id, duplicate=result.is_duplicate).model_dump()
+
+
+def _stored(result: EnqueueResult) -> dict[str, object]:
+    status = HTTPStatus.OK if result.is_duplicate else HTTPStatus.ACCEPTED
+    return {"status": int(status), **_accepted(result)}
+
+
+def _refused(error: InvalidJobError) -> dict[str, object]:
+    errors = [{"field": p.field, "rule": p.rule, "code": p.code} for p in error.problems]
+    return {"status": int(status_of(error)), "errors": errors}
+
+
+def _no_such_job(job_id: str) -> func.HttpResponse:
+    return problem(HTTPStatus.NOT_FOUND, f"there is no job with id {job_id[:60]!a}")

@@ -1,0 +1,204 @@
+"""
+What comes in and goes out over HTTP, as models that validate and describe it.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr
+
+from chokaq_core.contracts.request import RawRequest
+from chokaq_core.domain.durations import parse_duration
+from chokaq_core.domain.job import ArchivedJob, AttemptError, DeadJob, HotJob
+from chokaq_core.hosting import json_text
+
+MAX_JOBS_IN_A_BATCH = 1_000
+
+
+def _moment(value: object) -> object:
+    """
+    Only text with a zone is a moment: epoch numbers and naive times could be read in two ways.
+    """
+    if value is not None and not isinstance(value, str):
+        raise ValueError("must be an RFC 3339 text such as 2030-05-10T12:00:00Z")
+    if isinstance(value, str) and "T" not in value.upper():
+        raise ValueError("must be an RFC 3339 text such as 2030-05-10T12:00:00Z")
+    return value
+
+
+def _duration(value: object) -> object:
+    if value is None or isinstance(value, timedelta):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("must be a duration text such as 00:15:00")  # noqa: TRY004 - pydantic reports ValueErrors only
+    return parse_duration(value)
+
+
+class EnqueueBody(BaseModel):
+    """
+    One job to enqueue.
+    """
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    type: StrictStr = Field(description="Registered type key, such as `email.send.v1`.")
+    payload: Any = Field(description="The job's payload: JSON that fits the type's model.")
+    queue: StrictStr | None = Field(None, description="`[a-z0-9][a-z0-9._-]{0,254}`; the type's default if left out.")
+    priority: StrictInt | None = Field(None, description="0 to 1 000 000, higher first.")
+    delay: Annotated[timedelta | None, BeforeValidator(_duration)] = Field(
+        None, description="Wait before the first run, `[d.]hh:mm:ss`; not together with `due_at`."
+    )
+    due_at: Annotated[AwareDatetime | None, BeforeValidator(_moment)] = Field(
+        None, description="Earliest first run, RFC 3339 with a zone; one in the past counts as now."
+    )
+    idempotency_key: StrictStr | None = Field(None, description="At most 255 characters, held while the job is active.")
+    tags: StrictStr | None = Field(None, description="Free text for searches, at most 1000 characters.")
+    created_by: StrictStr | None = Field(None, description="Who asks, at most 100 characters.")
+    id: StrictStr | None = Field(None, description="An id of the caller's own: `[A-Za-z0-9._~-]{1,50}`.")
+
+    def to_request(self) -> RawRequest:
+        """
+        The request for the producer.
+        """
+        return RawRequest(
+            type_key=self.type,
+            payload=json_text.write(self.payload),
+            queue=self.queue,
+            priority=self.priority,
+            delay=self.delay,
+            due_at=self.due_at,
+            idempotency_key=self.idempotency_key,
+            tags=self.tags,
+            created_by=self.created_by,
+            job_id=self.id,
+        )
+
+
+class Accepted(BaseModel):
+    """
+    A job that was accepted: stored now, or already active under the same idempotency key.
+    """
+
+    id: str
+    duplicate: bool = False
+
+
+class Failure(BaseModel):
+    """
+    Why a job ended in the DLQ.
+    """
+
+    reason: str
+    error_type: str | None
+    details: str | None
+
+
+class Attempt(BaseModel):
+    """
+    One failed attempt.
+    """
+
+    attempt: int
+    at: str
+    error_type: str
+    message: str
+
+
+class Progress(BaseModel):
+    """
+    How far a running job says it is.
+    """
+
+    percent: int
+    note: str | None
+
+
+class JobView(BaseModel):
+    """
+    A job from any pillar. Times are RFC 3339 in UTC.
+    """
+
+    id: str
+    type: str
+    queue: str
+    status: str
+    attempts: int
+    priority: int
+    tags: str | None
+    idempotency_key: str | None
+    created_by: str | None
+    created_at: str
+    due_at: str
+    started_at: str | None
+    finished_at: str | None = None
+    failed_at: str | None = None
+    last_updated_at: str
+    worker_id: str | None
+    interruptions: int
+    cancel_requested_at: str | None = None
+    progress: Progress | None = None
+    duration_ms: float | None = None
+    result: Any = None
+    result_note: str | None = None
+    failure: Failure | None = None
+    attempt_errors: list[Attempt]
+
+
+def job_view(job: HotJob | ArchivedJob | DeadJob) -> JobView:
+    """
+    A job as its caller may see it; the payload stays inside.
+    """
+    view = JobView(
+        id=job.id,
+        type=job.type_key,
+        queue=job.queue,
+        status=job.status.label,
+        attempts=job.attempt,
+        priority=job.priority,
+        tags=job.tags,
+        idempotency_key=job.idempotency_key,
+        created_by=job.created_by,
+        created_at=rfc3339(job.created_at),
+        due_at=rfc3339(job.due_at),
+        started_at=_rfc3339_or_none(job.started_at),
+        last_updated_at=rfc3339(job.last_updated_at),
+        worker_id=job.worker_id,
+        interruptions=job.interruptions,
+        attempt_errors=[_attempt(error) for error in job.attempt_errors],
+    )
+    return view.model_copy(update=_own_fields(job))
+
+
+def rfc3339(at: datetime) -> str:
+    """
+    A UTC moment with Z.
+    """
+    return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _own_fields(job: HotJob | ArchivedJob | DeadJob) -> dict[str, object]:
+    match job:
+        case HotJob():
+            progress = None if job.progress is None else Progress(percent=job.progress, note=job.progress_note)
+            return {"progress": progress, "cancel_requested_at": _rfc3339_or_none(job.cancel_requested_at)}
+        case ArchivedJob():
+            return {
+                "finished_at": rfc3339(job.finished_at),
+                "duration_ms": job.duration_ms,
+                "result": None if job.result is None else json.loads(job.result),
+                "result_note": job.result_note,
+            }
+        case DeadJob():
+            failure = Failure(reason=job.reason.label, error_type=job.error_type, details=job.error_details)
+            return {"failed_at": rfc3339(job.failed_at), "failure": failure}
+
+
+def _attempt(error: AttemptError) -> Attempt:
+    return Attempt(attempt=error.attempt, at=rfc3339(error.at), error_type=error.type, message=error.message)
+
+
+def _rfc3339_or_none(at: datetime | None) -> str | None:
+    return None if at is None else rfc3339(at)

@@ -1,0 +1,23 @@
+"""
+Events become log lines, metrics and spans.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chokaq_core.telemetry.fan_out import FanOut
+from chokaq_core.telemetry.log_events import LogEvents
+
+if TYPE_CHECKING:
+    from chokaq_core.policy.metric_tags import MetricRules
+    from chokaq_core.ports import Events
+
+__all__ = ["build_events"]
+
+
+def build_events(metric_rules: MetricRules) -> Events:  # noqa: ARG001 - metrics follow
+    """
+    What an app publishes its events to: log lines and metrics.
+    """
+    return FanOut(LogEvents())

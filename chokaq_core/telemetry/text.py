@@ -1,0 +1,118 @@
+"""
+Foreign values as safe text: on one line, of bounded length, without secrets, and never raising.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import traceback
+from pathlib import PurePath
+
+MAX_TEXT = 1_000
+MAX_ITEMS = 50
+MAX_DEPTH = 4
+MAX_FRAMES = 6
+MAX_CAUSES = 5
+
+MASK = "***"
+
+# Whatever could break a line, hide text or fail to be encoded: controls, separators, text direction, lone surrogates.
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+
+# What drivers and SDKs quote of a connection string. Names of servers are left out too: a log is read by many.
+_ASSIGNMENT = re.compile(
+    r"""\b(pwd|password|passphrase|secret|client_?secret|access_?token|token|api_?key|account_?key|accountkey|sig
+        |shared_?access_?(?:key|signature)|uid|user\ ?id|user\ ?name|server|addr|address|data\ source|network\ address)
+        (\s*=\s*)(\{(?:[^}]|\}\})*\}?|"[^"]*"?|'[^']*'?|[^;,&\s][^;&\r\n]*)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_BEARER = re.compile(r"\b(bearer\s+)\S+", re.IGNORECASE)
+_USER_INFO = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+
+
+def safe_json(value: object) -> str:
+    """
+    The value as JSON on one line; what JSON cannot hold is shown as text.
+    """
+    return _UNSAFE.sub(_escape, json.dumps(plain(value), ensure_ascii=False, separators=(",", ":")))
+
+
+def safe_text(value: object, limit: int = MAX_TEXT) -> str:
+    """
+    A value's text on one line, cut to `limit` characters, with secrets masked.
+    """
+    # The cut comes first, so that an endless text costs no more than its beginning; a second one pays for the escapes.
+    return _UNSAFE.sub(_escape, masked(_text(value)[: 4 * limit]))[:limit]
+
+
+def plain(value: object, depth: int = 0) -> object:
+    """
+    The value as JSON takes it; strings are masked and cut, collections are cut, anything else becomes its text.
+    """
+    kind = type(value)
+    if value is None or kind is bool or kind is int:
+        return value
+    if kind is float:
+        return value if math.isfinite(value) else str(value)  # type: ignore[arg-type]
+    if kind is str:
+        return masked(value[: 4 * MAX_TEXT])[:MAX_TEXT]  # type: ignore[index]
+    if depth < MAX_DEPTH and kind in {list, tuple}:
+        return [plain(item, depth + 1) for item in value[:MAX_ITEMS]]  # type: ignore[index]
+    if depth < MAX_DEPTH and kind is dict:
+        items = list(value.items())[:MAX_ITEMS]  # type: ignore[attr-defined]
+        return {safe_text(key): plain(item, depth + 1) for key, item in items}
+    return safe_text(value)
+
+
+def masked(text: str) -> str:
+    """
+    The text with the values of passwords, keys, tokens, users and servers replaced.
+    """
+    text = _BEARER.sub(rf"\1{MASK}", text)
+    if "=" in text:
+        text = _ASSIGNMENT.sub(rf"\1\2{MASK}", text)
+    return _USER_INFO.sub(MASK, text) if "://" in text else text
+
+
+def error_fields(error: BaseException) -> dict[str, object]:
+    """
+    What a log line says of an exception: its type, its message, where it came from, and the types that caused it.
+
+    A formatted traceback would quote the driver's own words, which may hold a server's name or worse.
+    """
+    fields: dict[str, object] = {"error_type": type(error).__qualname__, "error": safe_text(error)}
+    if frames := _frames(error):
+        fields["error_at"] = frames
+    if causes := _causes(error):
+        fields["caused_by"] = causes
+    return fields
+
+
+def _text(value: object) -> str:
+    try:
+        return str.__str__(str(value))
+    except BaseException as fault:  # noqa: BLE001 - a __str__ that exits must not end the thread that reports
+        return f"<{type(value).__qualname__} without text: {type(fault).__qualname__}>"
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def _frames(error: BaseException) -> list[str]:
+    """
+    The innermost places of the traceback, innermost last.
+    """
+    frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:] if error.__traceback__ is not None else []
+    return [f"{PurePath(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames]
+
+
+def _causes(error: BaseException) -> list[str]:
+    causes: list[str] = []
+    cause = error.__cause__ or error.__context__
+    while cause is not None and len(causes) < MAX_CAUSES:
+        causes.append(type(cause).__qualname__)
+        cause = cause.__cause__ or cause.__context__
+    return causes

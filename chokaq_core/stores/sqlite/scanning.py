@@ -75,11 +75,9 @@ def demand(transaction: Transaction, bound: int, worker_silence: timedelta) -> D
     """
     What waits, counted up to a bound, and who is there for it.
     """
-    ready = transaction.value("demand_claimable", most=bound)
-    due = transaction.value("demand_due", most=bound - ready) if ready < bound else 0
     return Demand(
         now=moment(transaction.now),
-        claimable=ready + due,
+        claimable=_claimable(transaction, bound),
         living_workers=transaction.value("demand_workers", since=transaction.now - span_micros(worker_silence)),
         next_due_at=moment_or_none(transaction.value("claim_next_due")),
     )
@@ -125,6 +123,17 @@ def prune_workers(transaction: Transaction, silent_for: timedelta) -> int:
     gone = transaction.change("prune_workers", older_than=transaction.now - span_micros(silent_for))
     transaction.change("prune_turns")
     return gone
+
+
+def _claimable(transaction: Transaction, bound: int) -> int:
+    """
+    Due jobs that a claim could take now, counted no further than the bound.
+    """
+    counted = 0
+    for query in ("demand_limited", "demand_ready", "demand_due"):
+        if counted < bound:
+            counted += transaction.value(query, most=bound - counted)
+    return min(counted, bound)
 
 
 def _progress_values(progress: Progress) -> dict[str, object]:

@@ -34,18 +34,37 @@ WHERE Name = :name;
 -- name: timers
 SELECT Name, LastStartedUtc, LastSucceededUtc, LastOutcome FROM Timers;
 
--- name: demand_claimable
--- Claimable rows of open queues, counted up to a bound: ready ones, and ones whose due time has come since.
+-- name: demand_limited
+-- What may be claimed from open queues that have a limit: what waits in each, as far as the limit leaves room. Due rows
+-- that are not ready yet are looked at once for all queues.
+WITH due AS MATERIALIZED (
+    SELECT h.Queue FROM JobsHot AS h INNER JOIN Queues AS q ON h.Queue = q.Name
+    WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= :now AND q.MaxWorkers IS NOT NULL
+    LIMIT :most
+)
+
+SELECT coalesce(sum(min(w.Room, w.Ready + w.Due)), 0) FROM (
+    SELECT
+        max(0, q.MaxWorkers - (SELECT count(*) FROM JobsHot AS h WHERE h.WorkerId > '' AND h.Queue = q.Name)) AS Room,
+        (SELECT count(*) FROM (SELECT 1 FROM JobsHot AS r WHERE r.IsReady = 1 AND r.Queue = q.Name LIMIT :most)) AS Ready,
+        (SELECT count(*) FROM due WHERE due.Queue = q.Name) AS Due
+    FROM Queues AS q WHERE q.IsPaused = 0 AND q.IsActive = 1 AND q.MaxWorkers IS NOT NULL
+) AS w;
+
+-- name: demand_ready
+-- Claimable rows of open queues without a limit, counted up to a bound: ready ones, and ones whose due time has come.
 SELECT count(*) FROM (
     SELECT 1 FROM Queues AS q INNER JOIN JobsHot AS h ON q.Name = h.Queue
-    WHERE q.IsPaused = 0 AND q.IsActive = 1 AND h.IsReady = 1
+    WHERE q.IsPaused = 0 AND q.IsActive = 1 AND q.MaxWorkers IS NULL AND h.IsReady = 1
     LIMIT :most
 );
 
 -- name: demand_due
 SELECT count(*) FROM (
     SELECT 1 FROM JobsHot AS h INNER JOIN Queues AS q ON h.Queue = q.Name
-    WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= :now AND q.IsPaused = 0 AND q.IsActive = 1
+    WHERE
+        h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= :now
+        AND q.IsPaused = 0 AND q.IsActive = 1 AND q.MaxWorkers IS NULL
     LIMIT :most
 );
 

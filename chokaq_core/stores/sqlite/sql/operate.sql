@@ -47,12 +47,21 @@ UPDATE JobsDLQ SET
 WHERE Id = :id;
 
 -- name: queues
+-- Controls with what waits and runs. Rows that came due since the last claim are not ready yet and wait all the same.
 SELECT
     q.Name, q.IsPaused, q.IsActive, q.MaxWorkers, q.ZombieTimeoutSeconds,
-    (SELECT count(*) FROM JobsHot AS h WHERE h.Queue = q.Name AND h.IsReady = 1),
-    (SELECT count(*) FROM JobsHot AS h WHERE h.WorkerId > '' AND h.Queue = q.Name),
-    (SELECT min(h.DueAtUtc) FROM JobsHot AS h WHERE h.Queue = q.Name AND h.IsReady = 1)
-FROM Queues AS q ORDER BY q.Name;
+    coalesce(r.Jobs, 0) + coalesce(d.Jobs, 0), coalesce(a.Jobs, 0),
+    coalesce(min(r.Oldest, d.Oldest), r.Oldest, d.Oldest)
+FROM Queues AS q
+LEFT JOIN (
+    SELECT Queue, count(*) AS Jobs, min(DueAtUtc) AS Oldest FROM JobsHot WHERE IsReady = 1 GROUP BY Queue
+) AS r ON q.Name = r.Queue
+LEFT JOIN (
+    SELECT Queue, count(*) AS Jobs, min(DueAtUtc) AS Oldest FROM JobsHot
+    WHERE IsReady = 0 AND Status = 0 AND DueAtUtc <= :now GROUP BY Queue
+) AS d ON q.Name = d.Queue
+LEFT JOIN (SELECT Queue, count(*) AS Jobs FROM JobsHot WHERE WorkerId > '' GROUP BY Queue) AS a ON q.Name = a.Queue
+ORDER BY q.Name;
 
 -- name: change_queue
 UPDATE Queues SET

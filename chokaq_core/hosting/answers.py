@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from http import HTTPStatus
 
-    from chokaq_core.hosting.app import ChokaQ
+    from chokaq_core.hosting.core import Core
     from chokaq_core.hosting.runtime import Runtime
 
 
@@ -33,14 +33,14 @@ def answer(status: HTTPStatus, body: object, *, headers: Mapping[str, str] | Non
     )
 
 
-def guarded(chokaq: ChokaQ, act: Callable[[Runtime], func.HttpResponse]) -> func.HttpResponse:
+def guarded(core: Core, act: Callable[[Runtime], func.HttpResponse]) -> func.HttpResponse:
     """
     Runs a route with the runtime; invalid settings and a store that is away become 503.
     """
     try:
-        return act(chokaq.runtime())
+        return act(core.runtime())
     except ConfigurationError as error:
         return unavailable(error)
     except StoreError as error:
-        chokaq.events.publish([Event(EventName.INVOCATION_SKIPPED, facts={"function": "http"}, error=error)])
+        core.events.publish([Event(EventName.INVOCATION_SKIPPED, facts={"function": "http"}, error=error)])
         return unavailable(error)

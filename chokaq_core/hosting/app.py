@@ -1,44 +1,31 @@
 """
-The composition: settings, profiles and triggers become an app. Nothing here connects to anything.
+The one object that a `function_app.py` needs: settings, profiles and triggers become an app.
 """
 
 from __future__ import annotations
 
-import logging
-import os
-import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chokaq_core.config import load_settings
 from chokaq_core.config.schedules import schedules_of
-from chokaq_core.contracts.catalog import Catalog
-from chokaq_core.domain.errors import ConfigurationError, RegistrationError
-from chokaq_core.domain.events import Event, EventName
 from chokaq_core.hosting import http_health, http_jobs, timers
-from chokaq_core.hosting.runtime import Runtime, build_runtime
-from chokaq_core.policy.metric_tags import MetricRules
-from chokaq_core.telemetry import build_events
+from chokaq_core.hosting.core import Core
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
     from typing import Any
 
     import azure.functions as func
 
-    from chokaq_core.config import Settings
     from chokaq_core.contracts.middleware import Middleware
     from chokaq_core.contracts.profile import Profile
     from chokaq_core.contracts.serializer import JobSerializer
-
-_log = logging.getLogger("chokaq")
-
-NO_SQL_SERVER = "SqlServer.ConnectionString: this version has the embedded store only; remove the setting"
+    from chokaq_core.engine.producer import Producer
 
 
 class ChokaQ:
     """
-    One app's job runner: validates everything at cold start, connects at the first use.
+    One app's job runner. Making it connects to nothing.
 
     A mistake in the settings or profiles never raises here, because a host shows an import that raises as "0 functions
     found" and nothing more. All functions are registered, refuse, and say why.
@@ -64,73 +51,37 @@ class ChokaQ:
         overrides: Mapping[str, object] | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        self._environ = os.environ if environ is None else environ
-        self._middleware = middleware
-        self._serializer = serializer
-        self._lock = threading.Lock()
-        self._runtime: Runtime | None = None
-        self.problems: tuple[str, ...] = ()
-        self.settings = self._load(app_folder, overrides)
-        self._catalog = self._resolve(profiles, pipe)
-        self.events = build_events(self.settings.metrics if self.settings is not None else MetricRules())
-        if self.problems:
-            self.events.publish([Event(EventName.CONFIGURATION_INVALID, facts={"problems": list(self.problems)})])
+        self._core = Core(
+            app_folder,
+            profiles=profiles,
+            middleware=middleware,
+            pipe=pipe,
+            serializer=serializer,
+            overrides=overrides,
+            environ=environ,
+        )
 
     def register(self, app: func.FunctionApp) -> None:
         """
         Adds every function to an app, whether the settings are valid or not.
         """
-        timers.register(app, self, schedules_of(self.settings))
-        http_jobs.register(app, self)
-        http_health.register(app, self)
+        timers.register(app, self._core, schedules_of(self._core.settings))
+        http_jobs.register(app, self._core)
+        http_health.register(app, self._core)
 
-    def runtime(self) -> Runtime:
+    @property
+    def producer(self) -> Producer:
         """
-        The connected parts, made at the first call and shared by all functions of the process.
+        Enqueues jobs from Python, in this app's own functions.
 
         Raises:
             ConfigurationError: settings or profiles are invalid.
+            StoreError: the database is away.
         """
-        if self.settings is None or self._catalog is None:
-            raise ConfigurationError(self.problems)
-        with self._lock:
-            if self._runtime is None:
-                self._runtime = build_runtime(
-                    self.settings,
-                    self._catalog,
-                    self.events,
-                    self._environ,
-                    middleware=self._middleware,
-                    serializer=self._serializer,
-                )
-            return self._runtime
+        return self._core.runtime().producer
 
     def stop(self) -> None:
         """
         Drains the engine; for hosts that tell a process before they end it. Does nothing where nothing was started.
         """
-        with self._lock:
-            runtime = self._runtime
-        if runtime is not None:
-            runtime.stop()
-
-    def _load(self, app_folder: Path, overrides: Mapping[str, object] | None) -> Settings | None:
-        try:
-            settings = load_settings(app_folder, self._environ, overrides)
-        except ConfigurationError as error:
-            self.problems += error.problems
-            return None
-        if settings.sqlserver is not None:
-            self.problems += (NO_SQL_SERVER,)
-            return None
-        for warning in settings.warnings:
-            _log.warning(warning)
-        return settings
-
-    def _resolve(self, profiles: Iterable[Profile], pipe: Callable[..., Any] | None) -> Catalog | None:
-        is_strict = self.settings is None or self.settings.require_registered_types
-        try:
-            return Catalog(profiles, pipe=pipe, require_registered_types=is_strict)
-        except RegistrationError as error:
-            self.problems += (f"profiles: {error}",)
-            return None
+        self._core.stop()

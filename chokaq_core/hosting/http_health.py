@@ -13,10 +13,10 @@ from chokaq_core.domain.errors import StoreError
 from chokaq_core.hosting.answers import answer
 
 if TYPE_CHECKING:
-    from chokaq_core.hosting.app import ChokaQ
+    from chokaq_core.hosting.core import Core
 
 
-def register(app: func.FunctionApp, chokaq: ChokaQ) -> None:
+def register(app: func.FunctionApp, core: Core) -> None:
     """
     Adds the routes to an app.
     """
@@ -24,7 +24,7 @@ def register(app: func.FunctionApp, chokaq: ChokaQ) -> None:
     @app.function_name("chokaq_health")
     @app.route(route="health", methods=["GET", "HEAD"], auth_level=func.AuthLevel.FUNCTION)
     def chokaq_health(req: func.HttpRequest) -> func.HttpResponse:  # noqa: ARG001 - the platform passes it by this name
-        return health(chokaq)
+        return health(core)
 
     @app.function_name("chokaq_live")
     @app.route(route="health/live", methods=["GET", "HEAD"], auth_level=func.AuthLevel.FUNCTION)
@@ -32,27 +32,27 @@ def register(app: func.FunctionApp, chokaq: ChokaQ) -> None:
         return answer(HTTPStatus.OK, {"status": "Healthy"})
 
 
-def health(chokaq: ChokaQ) -> func.HttpResponse:
+def health(core: Core) -> func.HttpResponse:
     """
     200 when settings are valid and the store answers with the right schema; else 503 with what is wrong.
     """
-    checks = {"chokaq_configuration": _configuration(chokaq)}
-    if not chokaq.problems:
-        checks["chokaq_store"] = _store(chokaq)
+    checks = {"chokaq_configuration": _configuration(core)}
+    if not core.problems:
+        checks["chokaq_store"] = _store(core)
     is_healthy = all(check["status"] == "Healthy" for check in checks.values())
     status = HTTPStatus.OK if is_healthy else HTTPStatus.SERVICE_UNAVAILABLE
     return answer(status, {"status": "Healthy" if is_healthy else "Unhealthy", "checks": checks})
 
 
-def _configuration(chokaq: ChokaQ) -> dict[str, object]:
-    if chokaq.problems:
-        return {"status": "Unhealthy", "problems": list(chokaq.problems)}
+def _configuration(core: Core) -> dict[str, object]:
+    if core.problems:
+        return {"status": "Unhealthy", "problems": list(core.problems)}
     return {"status": "Healthy"}
 
 
-def _store(chokaq: ChokaQ) -> dict[str, object]:
+def _store(core: Core) -> dict[str, object]:
     try:
-        state = chokaq.runtime().store.prepare()
+        state = core.runtime().store.prepare()
     except StoreError as error:
         return {"status": "Unhealthy", "problem": type(error).__name__}
     return {"status": "Healthy" if state.is_ready else "Unhealthy", "schema_version": state.version}

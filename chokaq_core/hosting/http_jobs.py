@@ -20,7 +20,7 @@ from chokaq_core.ports import CancelOutcome
 if TYPE_CHECKING:
     from chokaq_core.contracts.request import RawRequest
     from chokaq_core.domain.job import EnqueueResult
-    from chokaq_core.hosting.app import ChokaQ
+    from chokaq_core.hosting.core import Core
     from chokaq_core.hosting.runtime import Runtime
 
 ENVELOPE_BYTES = 64 * 1024
@@ -28,7 +28,7 @@ ENVELOPE_BYTES = 64 * 1024
 CANCELLED_BY_KEY = "function-key"
 
 
-def register(app: func.FunctionApp, chokaq: ChokaQ) -> None:
+def register(app: func.FunctionApp, core: Core) -> None:
     """
     Adds the routes to an app.
     """
@@ -36,22 +36,22 @@ def register(app: func.FunctionApp, chokaq: ChokaQ) -> None:
     @app.function_name("chokaq_enqueue")
     @app.route(route="jobs", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
     def chokaq_enqueue(req: func.HttpRequest) -> func.HttpResponse:
-        return guarded(chokaq, lambda runtime: enqueue(req, runtime, _body_limit(chokaq)))
+        return guarded(core, lambda runtime: enqueue(req, runtime, _body_limit(core)))
 
     @app.function_name("chokaq_enqueue_batch")
     @app.route(route="jobs/batch", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
     def chokaq_enqueue_batch(req: func.HttpRequest) -> func.HttpResponse:
-        return guarded(chokaq, lambda runtime: enqueue_batch(req, runtime, _body_limit(chokaq)))
+        return guarded(core, lambda runtime: enqueue_batch(req, runtime, _body_limit(core)))
 
     @app.function_name("chokaq_job")
     @app.route(route="jobs/{id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.FUNCTION)
     def chokaq_job(req: func.HttpRequest) -> func.HttpResponse:
-        return guarded(chokaq, lambda runtime: show(req.route_params["id"], runtime))
+        return guarded(core, lambda runtime: show(req.route_params["id"], runtime))
 
     @app.function_name("chokaq_cancel")
     @app.route(route="jobs/{id}", methods=["DELETE"], auth_level=func.AuthLevel.FUNCTION)
     def chokaq_cancel(req: func.HttpRequest) -> func.HttpResponse:
-        return guarded(chokaq, lambda runtime: cancel(req.route_params["id"], runtime))
+        return guarded(core, lambda runtime: cancel(req.route_params["id"], runtime))
 
 
 def enqueue(req: func.HttpRequest, runtime: Runtime, limit: int) -> func.HttpResponse:
@@ -168,8 +168,8 @@ def _json_object(req: func.HttpRequest, limit: int) -> dict[str, object] | func.
     return value
 
 
-def _body_limit(chokaq: ChokaQ) -> int:
-    settings = chokaq.settings
+def _body_limit(core: Core) -> int:
+    settings = core.settings
     return ENVELOPE_BYTES + (settings.envelope.max_payload_bytes if settings is not None else 0)
 
 

@@ -1,0 +1,116 @@
+"""
+What all functions of an app share: settings, profiles, events, and the runtime that the first use makes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chokaq_core.config import load_settings
+from chokaq_core.contracts.catalog import Catalog
+from chokaq_core.domain.errors import ConfigurationError, RegistrationError
+from chokaq_core.domain.events import Event, EventName
+from chokaq_core.hosting.runtime import Runtime, build_runtime
+from chokaq_core.policy.metric_tags import MetricRules
+from chokaq_core.telemetry import build_events
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from chokaq_core.config import Settings
+    from chokaq_core.contracts.middleware import Middleware
+    from chokaq_core.contracts.profile import Profile
+    from chokaq_core.contracts.serializer import JobSerializer
+
+_log = logging.getLogger("chokaq")
+
+NO_SQL_SERVER = "SqlServer.ConnectionString: this version has the embedded store only; remove the setting"
+
+
+class Core:
+    """
+    Validates everything at cold start and connects at the first use. The arguments are those of `ChokaQ`.
+
+    Attributes:
+        settings: None when they are invalid.
+        problems: why nothing works, by the full names of settings; empty when all is well.
+    """
+
+    def __init__(
+        self,
+        app_folder: Path,
+        *,
+        profiles: Iterable[Profile] = (),
+        middleware: Sequence[Middleware] = (),
+        pipe: Callable[..., Any] | None = None,
+        serializer: JobSerializer | None = None,
+        overrides: Mapping[str, object] | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._environ = os.environ if environ is None else environ
+        self._middleware = middleware
+        self._serializer = serializer
+        self._lock = threading.Lock()
+        self._runtime: Runtime | None = None
+        self.problems: tuple[str, ...] = ()
+        self.settings = self._load(app_folder, overrides)
+        self._catalog = self._resolve(profiles, pipe)
+        self.events = build_events(self.settings.metrics if self.settings is not None else MetricRules())
+        if self.problems:
+            self.events.publish([Event(EventName.CONFIGURATION_INVALID, facts={"problems": list(self.problems)})])
+
+    def runtime(self) -> Runtime:
+        """
+        The connected parts, made at the first call and shared by all functions of the process.
+
+        Raises:
+            ConfigurationError: settings or profiles are invalid.
+        """
+        if self.settings is None or self._catalog is None:
+            raise ConfigurationError(self.problems)
+        with self._lock:
+            if self._runtime is None:
+                self._runtime = build_runtime(
+                    self.settings,
+                    self._catalog,
+                    self.events,
+                    self._environ,
+                    middleware=self._middleware,
+                    serializer=self._serializer,
+                )
+            return self._runtime
+
+    def stop(self) -> None:
+        """
+        Drains the engine; for hosts that tell a process before they end it. Does nothing where nothing was started.
+        """
+        with self._lock:
+            runtime = self._runtime
+        if runtime is not None:
+            runtime.stop()
+
+    def _load(self, app_folder: Path, overrides: Mapping[str, object] | None) -> Settings | None:
+        try:
+            settings = load_settings(app_folder, self._environ, overrides)
+        except ConfigurationError as error:
+            self.problems += error.problems
+            return None
+        if settings.sqlserver is not None:
+            self.problems += (NO_SQL_SERVER,)
+            return None
+        for warning in settings.warnings:
+            _log.warning(warning)
+        return settings
+
+    def _resolve(self, profiles: Iterable[Profile], pipe: Callable[..., Any] | None) -> Catalog | None:
+        is_strict = self.settings is None or self.settings.require_registered_types
+        try:
+            return Catalog(profiles, pipe=pipe, require_registered_types=is_strict)
+        except RegistrationError as error:
+            self.problems += (f"profiles: {error}",)
+            return None

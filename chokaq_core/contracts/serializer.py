@@ -5,18 +5,17 @@ Between job objects and the text that is stored.
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
+from chokaq_core.contracts.round_trip import altered, unwritable
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from chokaq_core.contracts.job import Job
 
@@ -48,18 +47,17 @@ class JobSerializer(Protocol):
 class JsonSerializer:
     """
     The default: pydantic's own JSON, by alias, compact.
+
+    What is written is read back at once, so that a job which its handler could not be given is refused by `dumps`.
     """
 
     def dumps(self, job: Job) -> str:
         """
         The job as JSON text.
         """
-        try:
-            text = job.model_dump_json(by_alias=True, warnings="error")
-        except (PydanticSerializationError, UnicodeEncodeError) as error:
-            raise InvalidJobError([FieldProblem("payload", f"cannot be written as JSON: {error}")]) from error
-        if "NaN" in text or "Infinity" in text:
-            _refuse_non_finite(job)
+        _refuse(unwritable(job))
+        text = _written(job)
+        _refuse(altered(job, self.loads(type(job), text)))
         return text
 
     def loads(self, job_type: type[AnyJob], text: str) -> AnyJob:
@@ -79,26 +77,38 @@ def _problems(error: ValidationError) -> Iterator[FieldProblem]:
         yield FieldProblem(path, problem["msg"])
 
 
-def _refuse_non_finite(job: Job) -> None:
-    problems = [FieldProblem(path, "must be a finite number; JSON has no NaN or Infinity") for path in _non_finite(job)]
-    if problems:
-        raise InvalidJobError(problems)
+def _written(job: Job) -> str:
+    try:
+        return _dump(job)
+    except (PydanticSerializationError, ValueError) as error:
+        raise InvalidJobError([FieldProblem(_culprit(job), f"cannot be written as JSON: {error}")]) from error
 
 
-def _non_finite(value: Any, path: str = "payload") -> Iterator[str]:  # noqa: ANN401 - walks whatever a model holds
-    match value:
-        case float() if not math.isfinite(value):
-            yield path
-        case Decimal() if not value.is_finite():
-            yield path
-        case BaseModel():
-            yield from _non_finite(dict(value), path)
-        case dict():
-            for key, item in value.items():
-                yield from _non_finite(item, f"{path}.{key}")
-        case list() | tuple() | set() | frozenset():
-            for index, item in enumerate(value):
-                yield from _non_finite(item, f"{path}.{index}")
+def _dump(job: Job, *fields: str) -> str:
+    """
+    The job, or some of its fields, as strict JSON text. What is derived from other fields is left out.
+    """
+    text = job.model_dump_json(by_alias=True, round_trip=True, warnings=False, include=set(fields) or None)
+    if "NaN" in text or "Infinity" in text:
+        json.loads(text, parse_constant=_refuse_constant)
+    return text
+
+
+def _culprit(job: Job) -> str:
+    """
+    The path of the first field that cannot be written.
+    """
+    for name in type(job).model_fields:
+        try:
+            _dump(job, name)
+        except (PydanticSerializationError, ValueError):
+            return f"payload.{name}"
+    return "payload"
+
+
+def _refuse(problems: Iterable[FieldProblem]) -> None:
+    if listed := tuple(problems):
+        raise InvalidJobError(listed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,19 @@ def clock() -> SteppedClock:
 
 
 @pytest.fixture(params=_ALL)
-def source(request: pytest.FixtureRequest, tmp_path: Path) -> StoreSource:
+def kind(request: pytest.FixtureRequest) -> StoreKind:
+    """
+    Each kind of store in turn.
+    """
+    kind: StoreKind = request.param
+    return kind
+
+
+@pytest.fixture
+def source(kind: StoreKind, tmp_path: Path) -> StoreSource:
     """
     An empty database of each kind.
     """
-    kind: StoreKind = request.param
     return kind.create(tmp_path)
 
 

@@ -131,10 +131,11 @@ def stored_result(value: object, max_bytes: int) -> StoredResult:
     if value is None:
         return _NOTHING
     try:
+        _refuse(unwritable(value, "result"))
         text = to_json(value, inf_nan_mode="constants").decode()
         if "NaN" in text or "Infinity" in text:
             json.loads(text, parse_constant=_refuse_constant)
-    except (PydanticSerializationError, ValueError, RecursionError) as error:
+    except (InvalidJobError, PydanticSerializationError, ValueError, RecursionError) as error:
         return StoredResult(None, f"the result of type {type(value).__name__} is not JSON: {str(error)[:200]}")
     size = len(text.encode())
     if size > max_bytes:

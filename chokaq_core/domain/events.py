@@ -49,6 +49,8 @@ class EventName(Enum):
     JOB_THROTTLED_RETRY_SCHEDULED = (2021, "JobThrottledRetryScheduled")
     JOB_TRANSIENT_RETRY_SCHEDULED = (2022, "JobTransientRetryScheduled")
     JOB_RETRIES_EXHAUSTED_DLQ = (2023, "JobRetriesExhaustedDlq")
+    CIRCUIT_CHANGED = (2030, "CircuitChanged")
+    IDEMPOTENCY_CLAIM_ANSWERED = (2040, "IdempotencyClaimAnswered")
     STATE_TRANSITION_NOT_APPLIED = (2100, "StateTransitionNotApplied")
     NOTIFICATION_FAILED = (2110, "NotificationFailed")
     ENQUEUE_DUPLICATE_SKIPPED = (3000, "EnqueueDuplicateSkipped")

@@ -135,11 +135,25 @@ _DLQ_EVENTS: dict[FailureReason | None, EventName] = {
 }
 
 
+_OUTCOMES: dict[type[Outcome], str] = {
+    Succeeded: "succeeded",
+    Failed: "failed",
+    Rejected: "rejected",
+    TimedOut: "timed_out",
+    Cancelled: "cancelled",
+    HeartbeatLost: "heartbeat_lost",
+    Interrupted: "interrupted",
+    Postponed: "postponed",
+}
+
+
 def _facts(ended: Ended) -> dict[str, object]:
+    """
+    What is told of the end of a run; the fact `outcome` marks the event as such, and no other event has it.
+    """
     settlement = ended.settlement
-    facts: dict[str, object] = {}
-    if settlement.duration_ms is not None:
-        facts["duration_ms"] = round(settlement.duration_ms, 3)
+    duration_ms = settlement.duration_ms if settlement.duration_ms is not None else ended.run.duration_ms
+    facts: dict[str, object] = {"outcome": _OUTCOMES[type(ended.outcome)], "duration_ms": round(duration_ms, 3)}
     if settlement.delay is not None:
         facts["delay_s"] = settlement.delay.total_seconds()
     if settlement.reason is not None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from chokaq_core.telemetry.fan_out import FanOut
 from chokaq_core.telemetry.log_events import LogEvents
+from chokaq_core.telemetry.metrics import Metrics
+from chokaq_core.telemetry.tags import Tags
 
 if TYPE_CHECKING:
     from chokaq_core.policy.metric_tags import MetricRules
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["build_events"]
 
 
-def build_events(metric_rules: MetricRules) -> Events:  # noqa: ARG001 - metrics follow
+def build_events(metric_rules: MetricRules) -> Events:
     """
     What an app publishes its events to: log lines and metrics.
     """
-    return FanOut(LogEvents())
+    return FanOut(LogEvents(), Metrics(Tags(metric_rules)))

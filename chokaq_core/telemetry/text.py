@@ -39,12 +39,11 @@ def safe_json(value: object) -> str:
     return _UNSAFE.sub(_escape, json.dumps(plain(value), ensure_ascii=False, separators=(",", ":")))
 
 
-def safe_text(value: object, limit: int = MAX_TEXT) -> str:
+def safe_text(value: object) -> str:
     """
-    A value's text on one line, cut to `limit` characters, with secrets masked.
+    A value's text on one line, cut and with secrets masked.
     """
-    # The cut comes first, so that an endless text costs no more than its beginning; a second one pays for the escapes.
-    return _UNSAFE.sub(_escape, masked(_text(value)[: 4 * limit]))[:limit]
+    return _UNSAFE.sub(_escape, shown(value))
 
 
 def plain(value: object, depth: int = 0) -> object:
@@ -56,14 +55,20 @@ def plain(value: object, depth: int = 0) -> object:
         return value
     if kind is float:
         return value if math.isfinite(value) else str(value)  # type: ignore[arg-type]
-    if kind is str:
-        return masked(value[: 4 * MAX_TEXT])[:MAX_TEXT]  # type: ignore[index]
     if depth < MAX_DEPTH and kind in {list, tuple}:
         return [plain(item, depth + 1) for item in value[:MAX_ITEMS]]  # type: ignore[index]
     if depth < MAX_DEPTH and kind is dict:
         items = list(value.items())[:MAX_ITEMS]  # type: ignore[attr-defined]
-        return {safe_text(key): plain(item, depth + 1) for key, item in items}
-    return safe_text(value)
+        return {shown(key): plain(item, depth + 1) for key, item in items}
+    return shown(value)
+
+
+def shown(value: object) -> str:
+    """
+    A value's text, cut and with secrets masked, for a place that escapes what could break a line.
+    """
+    # Cut twice: an endless text costs no more than its beginning, and a secret is masked before it can be cut in two.
+    return masked(_text(value)[: 4 * MAX_TEXT])[:MAX_TEXT]
 
 
 def masked(text: str) -> str:
@@ -82,7 +87,7 @@ def error_fields(error: BaseException) -> dict[str, object]:
 
     A formatted traceback would quote the driver's own words, which may hold a server's name or worse.
     """
-    fields: dict[str, object] = {"error_type": type(error).__qualname__, "error": safe_text(error)}
+    fields: dict[str, object] = {"error_type": type(error).__qualname__, "error": shown(error)}
     if frames := _frames(error):
         fields["error_at"] = frames
     if causes := _causes(error):

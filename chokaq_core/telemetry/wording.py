@@ -63,6 +63,11 @@ _REJECTED = _error("Job was refused before its handler ran and lies in the DLQ")
 _FATAL = _error("Job failed with an error that no retry can mend and lies in the DLQ")
 _RESCUE_IDLE = _debug("Rescue scan found nothing to do")
 _RESCUE_BUSY = _info("Rescue scan moved jobs that had lost their worker")
+_CIRCUIT_OPENED = _error("Circuit opened: too many attempts of this type failed, so its jobs wait")
+_CIRCUIT_CLOSED = _info("Circuit closed: jobs of this type run again")
+_CIRCUIT_TRIES = _info("Circuit of this type has changed")
+_CLAIM_ANSWERED = _debug("Idempotency claim was answered")
+_CLAIM_BROKEN = _warning("Idempotency claim could not do its work; the job may run twice")
 _STORE_CHOSEN = _info("Store chosen")
 _STORE_IN_MEMORY = _warning("Store chosen: in memory, so jobs are lost when this process ends")
 
@@ -78,6 +83,20 @@ def _fatal_or_rejected(facts: Mapping[str, object]) -> Wording:
 def _rescue(facts: Mapping[str, object]) -> Wording:
     has_moved = facts.get("recovered", 0) != 0 or facts.get("buried", 0) != 0
     return _RESCUE_BUSY if has_moved else _RESCUE_IDLE
+
+
+def _circuit_changed(facts: Mapping[str, object]) -> Wording:
+    match facts.get("change"):
+        case "opened":
+            return _CIRCUIT_OPENED
+        case "closed":
+            return _CIRCUIT_CLOSED
+        case _:
+            return _CIRCUIT_TRIES
+
+
+def _claim_answered(facts: Mapping[str, object]) -> Wording:
+    return _CLAIM_BROKEN if facts.get("claim") in {"complete_conflict", "empty_key"} else _CLAIM_ANSWERED
 
 
 def _store_chosen(facts: Mapping[str, object]) -> Wording:
@@ -119,6 +138,8 @@ WORDING: dict[EventName, Wording | ByFacts] = {
     EventName.JOB_THROTTLED_RETRY_SCHEDULED: _info("Job was throttled and will be retried"),
     EventName.JOB_TRANSIENT_RETRY_SCHEDULED: _warning("Job failed and will be retried"),
     EventName.JOB_RETRIES_EXHAUSTED_DLQ: _error("Job has used up its attempts or its lifetime and lies in the DLQ"),
+    EventName.CIRCUIT_CHANGED: _circuit_changed,
+    EventName.IDEMPOTENCY_CLAIM_ANSWERED: _claim_answered,
     EventName.STATE_TRANSITION_NOT_APPLIED: _warning("Move was not applied: the job is not this worker's any more"),
     EventName.NOTIFICATION_FAILED: _warning("Wake could not be sent; the poll will find the work"),
     EventName.ENQUEUE_DUPLICATE_SKIPPED: _info("Enqueue was skipped: an active job holds the idempotency key"),

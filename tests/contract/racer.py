@@ -1,0 +1,74 @@
+"""
+One of several processes that work on the same database: `python -m tests.contract.racer TASK ADDRESS VALUES`.
+
+It says `ready`, waits for a line, does its task and writes what it found as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+from chokaq_core.domain.job import NewJob
+from chokaq_core.ports import Store
+from tests.contract.racing import at_once, drain
+from tests.contract.sources import open_address
+
+
+def drain_with_threads(store: Store, *, name: str, threads: int) -> list[str]:
+    """
+    Every id that one of the threads started.
+    """
+    found = at_once([partial(drain, store, f"{name}-t{number}") for number in range(threads)])
+    return [job_id for ids in found for job_id in ids]
+
+
+def enqueue_keys(store: Store, *, name: str, threads: int, keys: int) -> list[list[str]]:
+    """
+    Key, outcome and job id of each enqueue; every thread asks for every key, each starting at another one.
+    """
+    found = at_once([partial(enqueue_each_key, store, f"{name}-t{number}", number, keys) for number in range(threads)])
+    return [entry for entries in found for entry in entries]
+
+
+def enqueue_each_key(store: Store, name: str, first: int, keys: int) -> list[list[str]]:
+    """
+    Asks for each key once under an id of its own.
+    """
+    found = []
+    for number in range(keys):
+        key = f"key-{(number + 7 * first) % keys}"
+        (item,) = store.enqueue([NewJob(f"{name}-{key}", "t", "1", idempotency_key=key)]).items
+        found.append([key, str(item.outcome), item.job_id])
+    return found
+
+
+def prepare(store: Store, *, name: str) -> dict[str, Any]:
+    """
+    What state the schema is in once it was made ready.
+    """
+    state = store.prepare()
+    return {"is_ready": state.is_ready, "version": state.version}
+
+
+TASKS: dict[str, Callable[..., object]] = {
+    "drain": drain_with_threads,
+    "enqueue_keys": enqueue_keys,
+    "prepare": prepare,
+}
+
+
+def _main(task: str, address: str, values: str) -> None:
+    with closing(open_address(address)) as store:
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        sys.stdin.readline()
+        json.dump(TASKS[task](store, **json.loads(values)), sys.stdout)
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

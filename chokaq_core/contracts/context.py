@@ -8,6 +8,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
 from chokaq_core.domain.errors import JobCancelledError
+from chokaq_core.policy.error_text import storable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,8 +115,9 @@ class JobContext:
             percent: 0 to 100; values outside are clamped.
             note: a short text, cut to 400 characters.
         """
-        whole = max(0, min(100, round(percent)))
-        self._control.report_progress(whole, note[:MAX_PROGRESS_NOTE_CHARACTERS] if note is not None else None)
+        # In this order NaN becomes 0: it is not greater than any number.
+        whole = round(min(100, max(0, percent)))
+        self._control.report_progress(whole, _fitting(note) if note is not None else None)
 
     def enqueue(
         self,
@@ -165,10 +167,20 @@ class JobLogger(logging.LoggerAdapter[logging.Logger]):
 
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:  # noqa: ANN401 - logging's own
         """
-        Logs the message followed by the ids. Formats first: a type key may hold a percent sign.
+        Logs the message followed by the ids, in which a type key may hold a percent sign.
         """
         if self.isEnabledFor(level):
-            text = str(msg) % args if args else str(msg)
-            kwargs["extra"] = {**(self.extra or {}), **kwargs.get("extra", {})}
-            kwargs.setdefault("stacklevel", 2)
-            self.logger.log(level, "%s [%s]", text, self._suffix, **kwargs)
+            # Arguments are left to `logging`, which reports a bad line and goes on: it must not fail its job.
+            suffix = self._suffix.replace("%", "%%") if args else self._suffix
+            line = f"{msg} [{suffix}]"
+            kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
+            kwargs["stacklevel"] = kwargs.get("stacklevel", 1) + 1
+            self.logger.log(level, line, *args, **kwargs)
+
+
+def _fitting(note: str) -> str:
+    """
+    The note in at most 400 UTF-16 units, which is how SQL Server counts nvarchar; no character is cut in half.
+    """
+    units = storable(note).encode("utf-16-le")[: 2 * MAX_PROGRESS_NOTE_CHARACTERS]
+    return units.decode("utf-16-le", "ignore")

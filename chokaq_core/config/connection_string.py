@@ -11,7 +11,7 @@ A value in braces, `{…}`, may hold anything; `}}` inside stands for `}`. Witho
 spelling, quotes do the same: `'…'` or `"…"`, doubled inside.
 
 No error repeats a value, since every value may turn out to be a piece of the password: `Password=a;b=c` has the
-keyword `b`. So a keyword that nobody knows is named only where it cannot be such a piece.
+keyword `b`. So a keyword that nobody knows is named only before the password; behind it, only its place is told.
 """
 
 from __future__ import annotations
@@ -43,16 +43,17 @@ QUOTE_IT = "a value that holds ';' must stand in quotes or braces"
 
 _SEPARATORS = re.compile(r"[;\s]*")
 _KEYWORD = re.compile(r"(?P<keyword>[^=;]*)=\s*")
-_BRACED = re.compile(r"\{(?P<value>(?:[^}]|\}\})*+)\}\s*(?:;|\Z)")
 _QUOTED = {
+    "{": re.compile(r"\{(?P<value>(?:[^}]|\}\})*+)\}\s*(?:;|\Z)"),
     "'": re.compile(r"'(?P<value>(?:[^']|'')*+)'\s*(?:;|\Z)"),
     '"': re.compile(r'"(?P<value>(?:[^"]|"")*+)"\s*(?:;|\Z)'),
-    "{": _BRACED,
 }
 _PLAIN = re.compile(r"(?P<value>[^;]*)")
-_CLOSING = {"{": "}", "'": "'", '"': '"'}
 _HARMLESS_WORD = re.compile(r"[A-Za-z][A-Za-z_ ]{0,39}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+_ALIKE = 0.8
+"""Likeness from which a hidden word is taken for a slip of the pen; it is still not repeated."""
 
 Name = TypeVar("Name", bound=str)
 
@@ -63,17 +64,12 @@ _ODBC = "{"
 @dataclass(frozen=True, slots=True)
 class Pair:
     """
-    One `keyword=value`, unquoted.
-
-    Attributes:
-        number: its place in the string, from 1.
-        is_enclosed: whether the value stood in quotes or braces, so that it cannot have spilled over.
+    One `keyword=value`, unquoted; `number` is its place in the string, from 1.
     """
 
     number: int
     keyword: str
     value: str
-    is_enclosed: bool
 
 
 @dataclass(slots=True)
@@ -125,13 +121,12 @@ def _split(text: str, quotes: str) -> Iterator[Pair | str]:
         if head is None:
             yield f"the text after {number - 1} keyword(s) has no '='; {QUOTE_IT}"
             return
-        opening = text[head.end() : head.end() + 1]
-        is_enclosed = bool(opening) and opening in quotes
-        body = (_QUOTED[opening] if is_enclosed else _PLAIN).match(text, head.end())
+        quote = next((mark for mark in quotes if text.startswith(mark, head.end())), None)
+        body = (_QUOTED[quote] if quote else _PLAIN).match(text, head.end())
         if body is None:
-            yield f"the value of keyword number {number} opens with {opening} and does not end with {_CLOSING[opening]}"
+            yield f"the value of keyword number {number} is not closed as it was opened; double a quote inside it"
             return
-        yield Pair(number, head["keyword"].strip(), _unquoted(body["value"], opening, is_enclosed), is_enclosed)
+        yield Pair(number, head["keyword"].strip(), _unquoted(body["value"], quote))
         number, position = number + 1, _skip(text, body.end())
 
 
@@ -140,10 +135,10 @@ def _skip(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _unquoted(value: str, opening: str, is_enclosed: bool) -> str:  # noqa: FBT001 - a fact of the pair
-    if not is_enclosed:
+def _unquoted(value: str, quote: str | None) -> str:
+    if quote is None:
         return value.strip()
-    closing = _CLOSING[opening]
+    closing = "}" if quote == "{" else quote
     return value.replace(closing * 2, closing)
 
 
@@ -156,8 +151,8 @@ def _sorted_in(pairs: list[Pair]) -> _Findings:
         is_known = _take(word, pair, found)
         if not is_known:
             found.faults.append(_unknown(pair, may_be_secret=may_be_secret))
-        spills = not pair.is_enclosed and (not is_known or FIELDS.get(word) is Field.PASSWORD)
-        may_be_secret = spills or (may_be_secret and not is_known)
+        # A password that is quoted badly spills over all that follows, words that look like keywords included.
+        may_be_secret = may_be_secret or not is_known or FIELDS.get(word) is Field.PASSWORD
     return found
 
 
@@ -187,12 +182,19 @@ def _put(into: dict[Name, str], name: Name, pair: Pair, faults: list[str]) -> No
 
 
 def _unknown(pair: Pair, *, may_be_secret: bool) -> str:
-    if may_be_secret or _HARMLESS_WORD.fullmatch(pair.keyword) is None:
-        return f"keyword number {pair.number} is not known; {QUOTE_IT}"
-    known = [*FIELDS, *PASSED_ON, *WITHOUT_EFFECT]
-    nearest = difflib.get_close_matches(squashed(pair.keyword), known, n=1, cutoff=0.0)[0]
-    label = FIELDS.get(nearest) or PASSED_ON.get(nearest) or WITHOUT_EFFECT[nearest]
-    return f"keyword {_shown(pair)} is not known; the nearest is {label}"
+    """
+    The fault of a keyword that nobody knows; one that may be a piece of a secret is told by its place alone.
+    """
+    is_hidden = may_be_secret or _HARMLESS_WORD.fullmatch(pair.keyword) is None
+    name = f"number {pair.number}" if is_hidden else _shown(pair)
+    near = _nearest(squashed(pair.keyword), cutoff=_ALIKE if is_hidden else 0.0)
+    return f"keyword {name} is not known; {f'the nearest is {near}' if near else QUOTE_IT}"
+
+
+def _nearest(word: str, *, cutoff: float) -> str | None:
+    known = {**WITHOUT_EFFECT, **PASSED_ON, **FIELDS}
+    found = difflib.get_close_matches(word, known, n=1, cutoff=cutoff)
+    return known[found[0]] if found else None
 
 
 def _shown(pair: Pair) -> str:

@@ -71,8 +71,9 @@ def is_section(path: tuple[str, ...]) -> bool:
     """
     Whether a path stops where settings begin: at a section, or at one queue.
     """
-    first = path[0].lower()
-    return (len(path) == 1 and first in _SECTION_NAMES) or (len(path) == _QUEUE_PATH_LENGTH - 1 and first == _QUEUES)
+    words = tuple(word.lower() for word in path)
+    is_queue = len(words) == _QUEUE_PATH_LENGTH - 1 and words[0] == _QUEUES and words[1] not in _BY_QUEUE_OPTION
+    return is_queue or (len(words) == 1 and words[0] in _SECTION_NAMES)
 
 
 def is_portable(variable: str) -> bool:

@@ -109,7 +109,7 @@ def _unknown(given: Given) -> list[str]:
         if given.raw is None:
             return []
         return [f"{name}: is a section and holds no value of its own ({_name(given.origin)})"]
-    return [f"{name}: is not a setting; the nearest is {nearest(given.path)} ({_name(given.origin)})"]
+    return [f"{name}: is not a setting; the nearest is {_name(nearest(given.path))} ({_name(given.origin)})"]
 
 
 def _rename_old(chosen: dict[str, tuple[Setting, Given]], reading: Reading) -> None:
@@ -198,9 +198,16 @@ def _problem(setting: Setting, given: Given, rule: str, hint: str) -> str:
 
 
 def _shown(raw: object) -> str:
-    if isinstance(raw, timedelta):
-        return format_duration(raw)
-    return "null" if raw is None else _cut(ascii(raw))
+    """
+    A value as its problem shows it: text in quotes, which tell blanks, and of other things no more than their type.
+    """
+    if raw is None:
+        return "null"
+    if isinstance(raw, str):
+        return _cut(ascii(raw))
+    if any(isinstance(raw, kind) for kind, _ in _SPELLINGS):
+        return _cut(str(_text(raw)))
+    return f"a {type(raw).__name__}"
 
 
 def _name(text: str) -> str:

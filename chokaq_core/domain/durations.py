@@ -42,6 +42,8 @@ _ISO_8601 = re.compile(
 _UNITS = {"days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
 _SECONDS_OF_UNIT = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _HOURS_OF_A_DAY = 24
+_TOO_LONG = timedelta(days=100_000_000)
+_LARGEST_COUNT_IN_WORDS = 120
 
 
 class DurationError(ValueError):
@@ -99,7 +101,7 @@ def _meant(text: str) -> tuple[timedelta, ...]:
     """
     plain = text.strip().removeprefix("-").lower()
     try:
-        return tuple(dict.fromkeys(_readings(plain)))
+        return tuple(value for value in dict.fromkeys(_readings(plain)) if value < _TOO_LONG)
     except OverflowError:
         return ()
 
@@ -137,7 +139,7 @@ def _decimal(text: str) -> float:
 def _with_words(value: timedelta) -> str:
     spelling = format_duration(value)
     for unit, seconds in _UNITS.items():
-        if value and value % timedelta(seconds=seconds) == timedelta(0):
-            count = value // timedelta(seconds=seconds)
+        count, rest = divmod(value, timedelta(seconds=seconds))
+        if not rest and 0 < count <= _LARGEST_COUNT_IN_WORDS:
             return f"{spelling} ({count} {unit if count > 1 else unit[:-1]})"
     return spelling

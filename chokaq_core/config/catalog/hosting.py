@@ -106,7 +106,7 @@ DECK = Section(
                 "Whether the principal that the platform's authentication reports is believed, with the app roles "
                 "`ChokaQ.Reader` and `ChokaQ.Operator`. It counts only while that authentication is on."
             ),
-            change="App Service Authentication protects the app.",
+            change="the platform's authentication (App Service Authentication) protects the app.",
         ),
         Setting(
             "Deck.AllowAnonymous",

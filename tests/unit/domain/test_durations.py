@@ -37,7 +37,7 @@ def test_a_duration_is_read_as_it_is_spelled(text: str, value: timedelta) -> Non
     [
         ("24:00:00", "write 1.00:00:00 (1 day) or 24.00:00:00 (24 days)"),
         ("48:00:00", "write 2.00:00:00 (2 days) or 48.00:00:00 (48 days)"),
-        ("36:30:00", "write 1.12:30:00 (2190 minutes)"),
+        ("36:30:00", "write 1.12:30:00"),
         ("1.24:00:00", "write 2.00:00:00 (2 days)"),
         ("23:59:60", "write 1.00:00:00 (1 day)"),
         ("00:60:00", "write 01:00:00 (1 hour)"),
@@ -46,7 +46,7 @@ def test_a_duration_is_read_as_it_is_spelled(text: str, value: timedelta) -> Non
         ("1,5", "write 00:00:01.5 or 1.12:00:00 (36 hours)"),
         ("0", "write 00:00:00"),
         ("1:30", "write 01:30:00 (90 minutes) or 00:01:30 (90 seconds)"),
-        ("1:2:3", "write 01:02:03 (3723 seconds)"),
+        ("1:2:3", "write 01:02:03"),
         ("00:00:05,25", "write 00:00:05.25"),
         ("00:15:00.", "write 00:15:00 (15 minutes)"),
         ("00:00:00.12345678", "write 00:00:00.123457"),
@@ -63,8 +63,8 @@ def test_a_duration_is_read_as_it_is_spelled(text: str, value: timedelta) -> Non
         ("P", ""),
         ("PT", ""),
         ("soon", ""),
-        ("٠٠:١٥:٠٠", ""),
-        ("00:15:0０", ""),
+        ("\u0660\u0660:\u0661\u0665:\u0660\u0660", ""),
+        ("00:15:0\uff10", ""),
         ("99999999.99999999:00:00", ""),
         ("1:2:3:4", ""),
     ],
@@ -106,8 +106,7 @@ def test_a_negative_duration_is_never_read(value: timedelta) -> None:
 @given(st.one_of(st.text(), st.text(alphabet="0123456789:.,-PTDHMSdhms ")))
 def test_every_text_is_read_or_refused_and_every_suggestion_can_be_read(text: str) -> None:
     try:
-        value = parse_duration(text)
+        values = [parse_duration(text)]
     except DurationError as error:
-        assert all(parse_duration(suggestion) >= timedelta(0) for suggestion in error.suggestions)
-    else:
-        assert timedelta(0) <= value <= LONGEST
+        values = [parse_duration(suggestion) for suggestion in error.suggestions]
+    assert all(timedelta(0) <= value <= LONGEST for value in values)

@@ -20,12 +20,16 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from chokaq_core.domain.circuit import Circuit, CircuitEvent, CircuitReport
     from chokaq_core.domain.events import Event
     from chokaq_core.domain.failures import ErrorFacts
     from chokaq_core.domain.job import ArchivedJob, ClaimedJob, DeadJob, HotJob, Lease, NewJob
     from chokaq_core.domain.moves import Settlement
     from chokaq_core.policy.after_failure import Verdict
     from chokaq_core.policy.rescue import Suspect
+
+WAKE_HORIZON = timedelta(minutes=15)
+"""Due times further off get no delayed wake; the poll finds them."""
 
 MAX_BATCH = 1_000
 """No call moves more rows than this; callers cut larger batches."""
@@ -55,11 +59,16 @@ class EnqueueItem:
 @dataclass(frozen=True, slots=True)
 class EnqueueAnswer:
     """
-    Outcomes in the order of the jobs, and whether a living worker has promised to look again.
+    Outcomes in the order of the jobs.
+
+    Attributes:
+        is_worker_looking: a living worker has promised to look again.
+        wake_in: a delayed wake is wanted for then; none for an earlier time is under way.
     """
 
     items: tuple[EnqueueItem, ...]
     is_worker_looking: bool
+    wake_in: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,9 @@ class Turn:
         want: jobs to claim straight into Processing.
         prefetch: jobs to claim into Fetched besides.
         after_queue: the last queue served; queues of equal priority take turns from there.
-        looks_again_within: the worker's promise, which spares producers a wake; zero promises nothing.
+        looks_again_within: the worker's promise, which spares producers a wake; zero promises nothing, and a claim that
+            takes every free slot voids it.
+        reports: what settled runs have to tell the circuits of their types; successes only for circuits that care.
     """
 
     worker_id: str
@@ -84,6 +95,7 @@ class Turn:
     prefetch: int = 0
     after_queue: str = ""
     looks_again_within: timedelta = timedelta(0)
+    reports: tuple[CircuitReport, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +112,9 @@ class TurnAnswer:
         has_open_queue: False when every queue is paused or inactive.
         last_queue: the next turn's `after_queue`.
         is_repeat: the turn had been committed before; nothing moved now.
+        circuits: every circuit that is not closed and healthy, after this turn.
+        circuit_events: what this turn did to circuits.
+        wake_in: a delayed wake is wanted for then; none for an earlier time is under way.
     """
 
     now: datetime
@@ -111,6 +126,9 @@ class TurnAnswer:
     has_open_queue: bool = True
     last_queue: str = ""
     is_repeat: bool = False
+    circuits: tuple[Circuit, ...] = ()
+    circuit_events: tuple[CircuitEvent, ...] = ()
+    wake_in: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,14 +254,15 @@ class Demand:
     How much work waits and who is there for it.
 
     Attributes:
-        claimable: due jobs that may be claimed now, counted up to a bound.
-        living_workers: workers with free capacity that beat or claimed lately.
+        claimable: due jobs that may be claimed now, counted up to a bound: not those of closed queues, beyond a
+            queue's limit, or of types held back by their circuits.
+        looking_workers: workers that have room and have promised to look again.
         next_due_at: the earliest due time to come.
     """
 
     now: datetime
     claimable: int
-    living_workers: int
+    looking_workers: int
     next_due_at: datetime | None
 
 
@@ -398,9 +417,12 @@ class JobStore(Protocol):
         Writes the worker's row, new or not.
         """
 
-    def retire(self, worker_id: str) -> None:
+    def retire(self, worker_id: str) -> timedelta | None:
         """
         Marks the worker as stopped; it promises nothing any more.
+
+        Returns:
+            When a delayed wake is wanted for the next due time, as in `TurnAnswer.wake_in`.
         """
 
     def workers(self) -> Sequence[WorkerFacts]:
@@ -443,9 +465,9 @@ class JobStore(Protocol):
         All timers' rows by name.
         """
 
-    def demand(self, bound: int, worker_silence: timedelta) -> Demand:
+    def demand(self, bound: int) -> Demand:
         """
-        Counts claimable jobs up to `bound`, and workers with free capacity that were heard of within `worker_silence`.
+        Counts claimable jobs up to `bound`, and workers that have promised to look again.
         """
 
     def find(self, job_id: str) -> HotJob | ArchivedJob | DeadJob | None:
@@ -497,6 +519,11 @@ class OperatorStore(Protocol):
     def change_queue(self, name: str, change: QueueChange) -> QueueRow:
         """
         Sets controls, creating the row if need be. Pausing gives back fetched jobs in the same transaction.
+        """
+
+    def circuits(self) -> Sequence[Circuit]:
+        """
+        All circuits that have a row, by type.
         """
 
     def totals(self) -> Mapping[str, Totals]:

@@ -83,11 +83,22 @@ class NewJob:
     created_by: str | None = None
     trace_parent: str | None = None
 
+    @property
+    def is_due_at_once(self) -> bool:
+        """
+        Whether it asks for no wait, so that it may run as soon as it is stored.
+        """
+        return self.due_at is None and not self.delay
+
 
 @dataclass(frozen=True, slots=True)
 class ClaimedJob:
     """
     A job as its claim answers it: all that running and settling it needs.
+
+    Attributes:
+        circuit_generation: of its type's circuit when it was claimed.
+        is_probe: whether it is the one job that an open circuit lets through.
     """
 
     lease: Lease
@@ -103,6 +114,8 @@ class ClaimedJob:
     created_by: str | None
     trace_parent: str | None
     is_cancel_requested: bool = False
+    circuit_generation: int = 0
+    is_probe: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Running jobs: payload to object, handler on its thread or loop, and whatever hap
 from __future__ import annotations
 
 import asyncio
+import inspect
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,7 +15,7 @@ from chokaq_core.domain.errors import InvalidJobError
 from chokaq_core.domain.failures import Outcome, Rejected, Succeeded
 from chokaq_core.engine.chain import Entry, build_entry
 from chokaq_core.engine.threads import HandlerThreads, LoopThread
-from chokaq_core.policy.error_text import text_facts
+from chokaq_core.policy.error_text import storable, text_facts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -136,8 +137,9 @@ class Executor:
             raise _RejectedPayload(Rejected(text_facts("InvalidPayload", str(error)))) from error
 
     def _success(self, value: object) -> Outcome:
+        _refuse_unawaited(value)
         result = stored_result(value, self._limits.max_payload_bytes)
-        return Succeeded(result.text, result.note)
+        return Succeeded(result.text, storable(result.note) if result.note is not None else None)
 
     def _end(self, run: Run, outcome: Outcome) -> None:
         run.end()
@@ -148,6 +150,16 @@ class _RejectedPayload(Exception):  # noqa: N818 - carries an outcome across one
     def __init__(self, outcome: Rejected) -> None:
         super().__init__()
         self.outcome = outcome
+
+
+def _refuse_unawaited(value: object) -> None:
+    """
+    Fails a run whose work was never begun: a `def` around an `async def`, or a middleware that forgot its `await`.
+    """
+    if inspect.iscoroutine(value):
+        value.close()
+        msg = f"the handler returned the coroutine {value.__qualname__}, which was never awaited; declare it async def"
+        raise TypeError(msg)
 
 
 def _cancel(run: Run) -> None:

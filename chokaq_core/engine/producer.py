@@ -5,7 +5,7 @@ From a caller's job to a stored row: typed, checked, written, and a wake sent.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.contracts.request import JobRequest, RawRequest
@@ -193,24 +193,15 @@ class Producer:
 
     def _wake(self, batch: Sequence[_Sealed], answer: EnqueueAnswer) -> None:
         """
-        Asks for a worker at the earliest due time of what was created.
+        Sees to it that somebody comes for what was created.
         """
-        created = [s.job for s, i in zip(batch, answer.items, strict=True) if i.outcome is EnqueueOutcome.CREATED]
-        if not created:
-            return
-        due_in = min(_due_in(job) for job in created)
-        if due_in <= timedelta(0):
+        is_due = any(
+            item.outcome is EnqueueOutcome.CREATED and sealed.job.is_due_at_once
+            for sealed, item in zip(batch, answer.items, strict=True)
+        )
+        if is_due:
             self._on_stored()
-        self._waker.enqueued(due_in, is_worker_looking=answer.is_worker_looking)
-
-
-def _due_in(job: NewJob) -> timedelta:
-    """
-    How long until the job is due; by this host's clock for a due time, which only decides when a hint is sent.
-    """
-    if job.delay is not None:
-        return job.delay
-    return job.due_at - datetime.now(UTC) if job.due_at is not None else timedelta(0)
+        self._waker.enqueued(is_due=is_due, is_worker_looking=answer.is_worker_looking, wake_in=answer.wake_in)
 
 
 def _accepted(item: EnqueueItem) -> Accepted:

@@ -17,7 +17,7 @@ from chokaq_core.domain.errors import JobCancelledError, JobPostponedError, Thro
 from chokaq_core.domain.events import JobRef
 from chokaq_core.domain.failures import Cancelled, Failed, FailureKind, Interrupted, Outcome, Postponed
 from chokaq_core.policy.classify import failure_kind
-from chokaq_core.policy.error_text import error_facts
+from chokaq_core.policy.error_text import error_facts, storable
 from chokaq_core.ports import Progress
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from chokaq_core.contracts.job import Job
     from chokaq_core.contracts.profile import Registration
     from chokaq_core.domain.job import ClaimedJob, EnqueueResult, Lease
+
+
+LONGEST_TIMEOUT_SECONDS = threading.TIMEOUT_MAX
+"""No thread can wait longer than this (292 years), so a longer timeout counts as this one."""
 
 
 class StopReason(StrEnum):
@@ -71,7 +75,7 @@ class Run:
         self.timeout = timeout
         self.attempt = attempt
         self.begun_at = time.monotonic()
-        self.deadline = self.begun_at + timeout.total_seconds()
+        self.deadline = self.begun_at + min(timeout.total_seconds(), LONGEST_TIMEOUT_SECONDS)
         self.ended_at: float | None = None
         self.stop_order: Stop | None = None
         self.is_concluded = False
@@ -195,10 +199,11 @@ class Run:
 
     def report_progress(self, percent: int, note: str | None) -> None:
         """
-        Keeps the progress for the next heartbeat.
+        Keeps the progress for the next heartbeat, its note as text that every database takes.
         """
+        progress = Progress(self.lease, percent, storable(note) if note is not None else None)
         with self._lock:
-            self._progress = Progress(self.lease, percent, note)
+            self._progress = progress
 
     def enqueue(self, job: Job, **options: Any) -> EnqueueResult:  # noqa: ANN401 - the producer's own options
         """

@@ -31,8 +31,6 @@ HEARTBEAT_TIMER = "heartbeat"
 RESCUE_BATCH = 200
 JOBS_FOR_ONE_WORKER = 500
 """Claimable jobs that one wake stands for."""
-WORKER_SILENCE = timedelta(seconds=30)
-"""A worker that was not heard of for so long is not counted as living."""
 FORGET_WORKERS_AFTER = timedelta(days=1)
 
 
@@ -149,8 +147,8 @@ class Poll:
             StoreError: the database is away.
         """
         self._store.timer_started(POLL_TIMER)
-        demand = self._store.demand(JOBS_FOR_ONE_WORKER * self._max_wakes, WORKER_SILENCE)
-        wanted = wakes_wanted(demand.claimable, demand.living_workers, self._max_wakes)
+        demand = self._store.demand(JOBS_FOR_ONE_WORKER * self._max_wakes)
+        wanted = wakes_wanted(demand.claimable, demand.looking_workers, self._max_wakes)
         is_sent = all(self._send() for _ in range(wanted))
         self._store.timer_finished(POLL_TIMER, f"{demand.claimable} claimable, {wanted} wakes", has_succeeded=is_sent)
         return is_sent
@@ -184,11 +182,11 @@ class Pulse:
         self._store.timer_finished(HEARTBEAT_TIMER, f"{pruned} workers pruned", has_succeeded=True)
 
 
-def wakes_wanted(claimable: int, living_workers: int, most: int) -> int:
+def wakes_wanted(claimable: int, looking_workers: int, most: int) -> int:
     """
     Wakes for so many claimable jobs, less the workers that are there for them.
     """
-    return max(0, min(math.ceil(claimable / JOBS_FOR_ONE_WORKER) - living_workers, most))
+    return max(0, min(math.ceil(claimable / JOBS_FOR_ONE_WORKER) - looking_workers, most))
 
 
 def _burial_event(burial: Burial) -> Event:

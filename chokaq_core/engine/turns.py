@@ -14,12 +14,14 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain import moves
+from chokaq_core.domain.circuit import Circuit, CircuitEvent, CircuitReport, CircuitSignal, CircuitState
 from chokaq_core.domain.errors import StoreError
 from chokaq_core.domain.events import Event, EventName, JobRef
 from chokaq_core.domain.job import ClaimedJob, Status
 from chokaq_core.engine.run import Run
 from chokaq_core.engine.settling import Ended, event_of, settle
 from chokaq_core.engine.visits import Look
+from chokaq_core.policy.circuit import signal_of
 from chokaq_core.ports import MAX_BATCH, Turn, TurnAnswer
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ class _Pending:
     turn: Turn
     work: Work
     ended: tuple[Ended, ...]
+    held_back: tuple[ClaimedJob, ...] = ()
 
 
 class StoreThread:
@@ -97,6 +100,7 @@ class StoreThread:
         self._clock: tuple[datetime, float] | None = None
         self._pending: _Pending | None = None
         self._failures = 0
+        self._circuits: dict[str, Circuit] = {}
 
     def run(self) -> None:
         """
@@ -119,17 +123,20 @@ class StoreThread:
         self._seq += 1
         ended = tuple(settle(run, outcome, self._rules.retry, self._now(run)) for run, outcome in work.ended)
         releases = (moves.release(job.lease) for job in work.unfetched)
+        held_back = [job for job in work.starts if self._is_held_back(job)]
+        put_off = (moves.postpone(job.lease, self._rules.retry.circuit_breaker_delay) for job in held_back)
         turn = Turn(
             worker_id=self._worker_id,
             seq=self._seq,
-            settlements=(*(e.settlement for e in ended), *work.settlements, *releases),
-            starts=tuple(job.lease for job in work.starts),
+            settlements=(*(e.settlement for e in ended), *work.settlements, *releases, *put_off),
+            starts=tuple(job.lease for job in work.starts if job not in held_back),
             want=min(work.want, MAX_BATCH),
             prefetch=min(work.prefetch, MAX_BATCH),
             after_queue=self._last_queue,
             looks_again_within=work.looks_again_within,
+            reports=tuple(report for e in ended if (report := self._report(e)) is not None),
         )
-        return _Pending(turn, work, ended)
+        return _Pending(turn, work, ended, tuple(held_back))
 
     def _try(self, pending: _Pending) -> TurnAnswer | None:
         """
@@ -152,8 +159,10 @@ class StoreThread:
         Books what the turn did, starts the runs, and tells what happened.
         """
         self._clock = (answer.now, time.monotonic())
+        self._circuits = {circuit.type_key: circuit for circuit in answer.circuits}
         self._last_queue = answer.last_queue
-        started = [job for job in pending.work.starts if job.lease.job_id not in answer.stale]
+        unstarted = answer.stale | {job.lease.job_id for job in pending.held_back}
+        started = [job for job in pending.work.starts if job.lease.job_id not in unstarted]
         ready = [*started, *(job for job in answer.claimed if job.status is Status.PROCESSING)]
         fetched = [job for job in answer.claimed if job.status is Status.FETCHED]
         runs, put_off = self._runs(ready)
@@ -166,6 +175,27 @@ class StoreThread:
         self._executor.start(runs)
         self._events.publish([*self._endings(pending, answer), *_starts(runs)])
         self._wake(pending, answer)
+
+    def _is_held_back(self, job: ClaimedJob) -> bool:
+        """
+        Whether a fetched job's circuit has opened since it was fetched.
+        """
+        circuit = self._circuits.get(job.type_key)
+        return circuit is not None and circuit.state is not CircuitState.CLOSED and not job.is_probe
+
+    def _report(self, ended: Ended) -> CircuitReport | None:
+        """
+        What a run has to tell its circuit; a success has something to tell only where there were failures.
+        """
+        job, signal = ended.run.job, signal_of(ended.outcome)
+        is_told = {
+            CircuitSignal.FAILURE: True,
+            CircuitSignal.SUCCESS: job.is_probe or job.type_key in self._circuits,
+            CircuitSignal.RELEASED: job.is_probe,
+        }
+        if not is_told[signal]:
+            return None
+        return CircuitReport(job.type_key, job.lease.job_id, job.circuit_generation, signal)
 
     def _runs(self, jobs: Iterable[ClaimedJob]) -> tuple[list[Run], list[Settlement]]:
         """
@@ -207,14 +237,22 @@ class StoreThread:
             for job in pending.work.unfetched
             if job.lease.job_id not in answer.stale
         ]
+        events += [
+            Event(EventName.CIRCUIT_BREAKER_REJECTED, _ref(job), {"delay_s": _seconds(self._rules.retry)})
+            for job in pending.held_back
+            if job.lease.job_id not in answer.stale
+        ]
+        events += [Event(EventName.CIRCUIT_CHANGED, facts=_circuit_facts(event)) for event in answer.circuit_events]
         return events
 
     def _wake(self, pending: _Pending, answer: TurnAnswer) -> None:
         """
-        Lets the waker know whether this worker is full, and when the store is due next.
+        Lets the waker know whether this worker is full, and of a due time that nobody else comes for.
         """
         if pending.work.is_look:
-            self._waker.looked(is_full=answer.is_full, next_due_in=_seconds_to_due(answer))
+            self._waker.looked(is_full=answer.is_full)
+        if answer.wake_in is not None:
+            self._waker.put_off(answer.wake_in)
 
     def _now(self, run: Run) -> datetime:
         """
@@ -239,6 +277,14 @@ class StoreThread:
 
 def _look(answer: TurnAnswer) -> Look:
     return Look(answer.is_full, len(answer.claimed), _seconds_to_due(answer), answer.has_open_queue)
+
+
+def _circuit_facts(event: CircuitEvent) -> dict[str, object]:
+    return {"type": event.type_key, "state": event.state.name.lower(), "event": str(event.name)}
+
+
+def _seconds(rules: RetryRules) -> float:
+    return rules.circuit_breaker_delay.total_seconds()
 
 
 def _seconds_to_due(answer: TurnAnswer) -> float | None:

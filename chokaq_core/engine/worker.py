@@ -32,6 +32,7 @@ from chokaq_core.ports import WorkerFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import timedelta
 
     from chokaq_core.contracts.catalog import Catalog
     from chokaq_core.contracts.middleware import Middleware
@@ -218,20 +219,24 @@ class Engine:
         with self._lock:
             if self._ledger.has_visits():
                 return
-            self._retire()
+            wake_in = self._retire()
             self._store.rest()
-        self._waker.hand_over()
+        self._waker.hand_over(wake_in)
         if self._ledger.is_exhausted():
             self._events.publish([Event(EventName.WORKER_ALL_SLOTS_ABANDONED, facts=self._facts())])
             if self._on_exhausted is not None:
                 self._on_exhausted()
 
-    def _retire(self) -> None:
+    def _retire(self) -> timedelta | None:
+        """
+        Takes back every promise; answers when somebody should come for what is due next.
+        """
         self._is_registered = False
         try:
-            self._store.retire(self.worker_id)
+            return self._store.retire(self.worker_id)
         except StoreError as error:
             self._events.publish([Event(EventName.WORKER_LOOP_CRASHED, facts=self._facts(), error=error)])
+            return None
 
     def _interrupt(self, runs: Sequence[Run]) -> None:
         for run in runs:

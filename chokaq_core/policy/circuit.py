@@ -1,11 +1,29 @@
 """
 When a type of job is held back because its attempts keep failing.
+
+Closed → Open after enough failures in the window; Open → HalfOpen when the break is over and one job is let through as
+a probe; HalfOpen → Closed or Open by what the probe comes to. Every change raises the generation, and an answer from
+another generation is ignored: it was given under circumstances that are gone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from chokaq_core.domain.circuit import (
+    Circuit,
+    CircuitEvent,
+    CircuitEventName,
+    CircuitReport,
+    CircuitSignal,
+    CircuitState,
+)
+from chokaq_core.domain.failures import Failed, Succeeded, TimedOut
+
+if TYPE_CHECKING:
+    from chokaq_core.domain.failures import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +44,121 @@ class CircuitRules:
     failure_window: timedelta = timedelta(minutes=1)
     break_duration: timedelta = timedelta(seconds=30)
     probe_timeout: timedelta = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """
+    A circuit after something happened to it, and what to tell.
+    """
+
+    circuit: Circuit
+    events: tuple[CircuitEvent, ...] = ()
+
+
+def signal_of(outcome: Outcome | None) -> CircuitSignal:
+    """
+    What an outcome says of its type: failed, throttled and timed-out attempts count against it, a success for it.
+
+    A rejected payload, a cancel, a postponement or an interruption says nothing.
+    """
+    match outcome:
+        case Succeeded():
+            return CircuitSignal.SUCCESS
+        case Failed() | TimedOut():
+            return CircuitSignal.FAILURE
+        case _:
+            return CircuitSignal.RELEASED
+
+
+def is_closed_to(circuit: Circuit, now: datetime) -> bool:
+    """
+    Whether claims skip the type now.
+    """
+    match circuit.state:
+        case CircuitState.OPEN:
+            return circuit.reset_at is not None and now < circuit.reset_at
+        case CircuitState.HALF_OPEN:
+            return circuit.probe_until is not None and now < circuit.probe_until
+        case CircuitState.CLOSED:
+            return False
+
+
+def probe(circuit: Circuit, rules: CircuitRules, *, job_id: str, worker_id: str, now: datetime) -> Change:
+    """
+    Lets one job through an open circuit whose break is over, or in place of a probe that was given up.
+    """
+    new = replace(
+        circuit,
+        state=CircuitState.HALF_OPEN,
+        generation=circuit.generation + 1,
+        probe_job_id=job_id,
+        probe_worker_id=worker_id,
+        probe_until=now + rules.probe_timeout,
+    )
+    is_second = circuit.state is CircuitState.HALF_OPEN
+    first = CircuitEventName.PROBE_EXPIRED if is_second else CircuitEventName.HALF_OPENED
+    return Change(new, (_event(new, first), _event(new, CircuitEventName.PROBE_ACQUIRED)))
+
+
+def hear(circuit: Circuit, report: CircuitReport, rules: CircuitRules, now: datetime) -> Change:
+    """
+    The circuit after a run's report.
+    """
+    if report.generation != circuit.generation or not rules.is_enabled:
+        return Change(circuit)
+    match circuit.state:
+        case CircuitState.CLOSED:
+            return _hear_closed(circuit, report.signal, rules, now)
+        case CircuitState.HALF_OPEN if report.job_id == circuit.probe_job_id:
+            return _hear_probe(circuit, report.signal, rules, now)
+        case _:
+            return Change(circuit)
+
+
+def _hear_closed(circuit: Circuit, signal: CircuitSignal, rules: CircuitRules, now: datetime) -> Change:
+    if signal is CircuitSignal.SUCCESS:
+        return Change(replace(circuit, failure_times=()))
+    if signal is CircuitSignal.RELEASED:
+        return Change(circuit)
+    recent = tuple(at for at in circuit.failure_times if now - at <= rules.failure_window)
+    times = (*recent, now)[-rules.failure_threshold :]
+    if len(times) < rules.failure_threshold:
+        return Change(replace(circuit, failure_times=times))
+    return _opened(circuit, rules, now)
+
+
+def _hear_probe(circuit: Circuit, signal: CircuitSignal, rules: CircuitRules, now: datetime) -> Change:
+    match signal:
+        case CircuitSignal.SUCCESS:
+            new = Circuit(circuit.type_key, generation=circuit.generation + 1)
+            return Change(new, (_event(new, CircuitEventName.CLOSED),))
+        case CircuitSignal.FAILURE:
+            return _opened(circuit, rules, now)
+        case CircuitSignal.RELEASED:
+            return release(circuit, now)
+
+
+def release(circuit: Circuit, now: datetime) -> Change:
+    """
+    Gives the probe's permit back: the next claim may probe.
+    """
+    new = replace(
+        circuit, state=CircuitState.OPEN, reset_at=now, probe_job_id=None, probe_worker_id=None, probe_until=None
+    )
+    return Change(new, (_event(new, CircuitEventName.PERMIT_RELEASED),))
+
+
+def _opened(circuit: Circuit, rules: CircuitRules, now: datetime) -> Change:
+    new = Circuit(
+        circuit.type_key,
+        state=CircuitState.OPEN,
+        opened_at=now,
+        reset_at=now + rules.break_duration,
+        generation=circuit.generation + 1,
+    )
+    return Change(new, (_event(new, CircuitEventName.OPENED),))
+
+
+def _event(circuit: Circuit, name: CircuitEventName) -> CircuitEvent:
+    return CircuitEvent(circuit.type_key, circuit.state, name)

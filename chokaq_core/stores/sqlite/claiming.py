@@ -8,7 +8,7 @@ import bisect
 import heapq
 import json
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from chokaq_core.domain.job import ClaimedJob
     from chokaq_core.ports import Turn
+    from chokaq_core.stores.sqlite.circuits import Board
     from chokaq_core.stores.sqlite.database import Transaction
 
 Rank = tuple[int, int, str]
@@ -36,6 +37,7 @@ class Lane:
     type_key: str
     max_workers: int | None
     head: Rank
+    is_probe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +50,63 @@ class Pick:
     last_queue: str
 
 
-def claim(transaction: Transaction, turn: Turn) -> tuple[tuple[ClaimedJob, ...], str]:
+def claim(transaction: Transaction, turn: Turn, board: Board) -> tuple[tuple[ClaimedJob, ...], str]:
     """
     Claims what a turn has room for; answers the jobs and the queue served last.
     """
-    transaction.change("claim_promote", promote=MAX_BATCH)
     room = turn.want + turn.prefetch
-    lanes = [Lane(q, t, most, (-p, due, i)) for q, t, most, p, due, i in transaction.rows("claim_heads")]
-    if room <= 0 or not lanes:
+    if room <= 0:
+        return (), turn.after_queue
+    transaction.change("claim_promote", promote=MAX_BATCH)
+    lanes = _open_lanes(transaction, board)
+    if not lanes:
         return (), turn.after_queue
     pick = _pick(transaction, lanes, room, turn.after_queue)
     rows = transaction.rows(
         "claim", worker=turn.worker_id, ids=json.dumps(pick.ids), running=json.dumps(pick.ids[: turn.want])
     )
     by_id = {row[0]: row for row in rows}
-    jobs = tuple(claimed_job(by_id[i], turn.worker_id, transaction.now) for i in pick.ids if i in by_id)
-    return jobs, pick.last_queue
+    jobs = [claimed_job(by_id[i], turn.worker_id, transaction.now) for i in pick.ids if i in by_id]
+    return tuple(_with_circuit(job, board) for job in jobs), pick.last_queue
+
+
+def claim_again(transaction: Transaction, worker_id: str, leases: dict[str, int], board: Board) -> list[ClaimedJob]:
+    """
+    The jobs of an earlier claim that this worker still holds.
+    """
+    rows = transaction.rows("claim_again", ids=json.dumps(list(leases)), worker=worker_id)
+    jobs = (claimed_job(row, worker_id, transaction.now) for row in rows if leases[row[0]] == row[1])
+    return [
+        replace(job, circuit_generation=board.generation(job.type_key), is_probe=board.is_probe(job)) for job in jobs
+    ]
+
+
+def _open_lanes(transaction: Transaction, board: Board) -> list[Lane]:
+    """
+    Lanes that may be claimed from. A type that needs a probe has one lane of one job: its best in all queues.
+    """
+    lanes: list[Lane] = []
+    probing: dict[str, Lane] = {}
+    for queue, type_key, max_workers, priority, due, job_id in transaction.rows("claim_heads"):
+        lane = Lane(queue, type_key, max_workers, (-priority, due, job_id))
+        if board.is_closed_to(type_key):
+            continue
+        if not board.needs_probe(type_key):
+            lanes.append(lane)
+        elif type_key not in probing or lane.head < probing[type_key].head:
+            probing[type_key] = replace(lane, is_probe=True)
+    return [*lanes, *probing.values()]
+
+
+def _with_circuit(job: ClaimedJob, board: Board) -> ClaimedJob:
+    """
+    The job with its circuit's generation; the first of a type that needs a probe becomes the probe.
+    """
+    is_probe = board.needs_probe(job.type_key)
+    if is_probe:
+        board.acquire(job.type_key, job.lease.job_id, job.lease.worker_id)
+    generation = board.generation(job.type_key)
+    return replace(job, circuit_generation=generation, is_probe=is_probe) if generation else job
 
 
 def _pick(transaction: Transaction, lanes: list[Lane], room: int, after_queue: str) -> Pick:
@@ -175,6 +218,8 @@ def _rows_of(transaction: Transaction, lane: Lane, count: int) -> Iterator[Rank]
     A lane's rows; the head is known, and the others are read only when asked for.
     """
     yield lane.head
+    if lane.is_probe:
+        return
     rows = transaction.rows("claim_lane", queue=lane.queue, type_key=lane.type_key, most=count)
     yield from ((-priority, due, job_id) for priority, due, job_id in islice(rows, 1, None))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from chokaq_core.ports import EnqueueAnswer, EnqueueItem, EnqueueOutcome
 from chokaq_core.stores.sqlite.rows import micros, span_micros
+from chokaq_core.stores.sqlite.waking import ask_for_wake
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +35,11 @@ def enqueue(transaction: Transaction, jobs: Sequence[NewJob]) -> EnqueueAnswer:
             new.append(job)
             known.remember(job)
     _write(transaction, new)
-    return EnqueueAnswer(tuple(items), bool(transaction.value("enqueue_is_worker_looking")))
+    return EnqueueAnswer(
+        items=tuple(items),
+        is_worker_looking=bool(transaction.value("enqueue_is_worker_looking")),
+        wake_in=ask_for_wake(transaction, min((_due(job, transaction.now) for job in new), default=None)),
+    )
 
 
 class _Known:

@@ -18,6 +18,7 @@ from chokaq_core.ports import (
     ResurrectOutcome,
     Totals,
 )
+from chokaq_core.stores.sqlite.circuits import Board
 from chokaq_core.stores.sqlite.rows import micros, moment
 from chokaq_core.stores.sqlite.settling import Ending, count_endings, dead_letter, no_error
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from chokaq_core.policy.circuit import CircuitRules
     from chokaq_core.ports import Edit
     from chokaq_core.stores.sqlite.database import Transaction
 
@@ -34,11 +36,18 @@ OPERATOR_SHARD = "operator"
 _PROCESSING = 2
 
 
-def cancel(transaction: Transaction, job_ids: Sequence[str], by: str) -> Sequence[CancelOutcome]:
+def cancel(
+    transaction: Transaction, job_ids: Sequence[str], by: str, circuit_rules: CircuitRules
+) -> Sequence[CancelOutcome]:
     """
-    Move cancel, each job by its own state.
+    Move cancel, each job by its own state; a fetched probe that is cancelled gives its permit back.
     """
-    return [_cancel(transaction, job_id, by) for job_id in job_ids]
+    outcomes = [_cancel(transaction, job_id, by) for job_id in job_ids]
+    board = Board(transaction, circuit_rules)
+    for job_id, outcome in zip(job_ids, outcomes, strict=True):
+        if outcome is CancelOutcome.DEAD_LETTERED:
+            board.release_probe(job_id)
+    return outcomes
 
 
 def resurrect(transaction: Transaction, job_ids: Sequence[str], by: str) -> Sequence[ResurrectOutcome]:

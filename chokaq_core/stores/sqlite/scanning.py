@@ -4,6 +4,7 @@ What the timers ask: who fell silent, what waits, when a timer last ran.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,14 @@ from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.moves import Move
 from chokaq_core.policy.rescue import Suspect
 from chokaq_core.ports import BeatAnswer, Demand, HeldJob, MovedJob, Suspects, TimerRow, WorkerFacts, WorkerState
+from chokaq_core.stores.sqlite.circuits import Board
 from chokaq_core.stores.sqlite.rows import micros, moment, moment_or_none, span_micros
 from chokaq_core.stores.sqlite.settling import Ending, count_endings, dead_letter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from chokaq_core.policy.circuit import CircuitRules
     from chokaq_core.ports import Beat, Burial, Progress
     from chokaq_core.stores.sqlite.database import Transaction
 
@@ -26,13 +29,16 @@ RESCUE_SHARD = "rescue"
 _PROCESSING = 2
 
 
-def recover(transaction: Transaction, fetched_for: timedelta, limit: int) -> Sequence[MovedJob]:
+def recover(
+    transaction: Transaction, fetched_for: timedelta, limit: int, circuit_rules: CircuitRules
+) -> Sequence[MovedJob]:
     """
     Move recover.
     """
     older_than = transaction.now - span_micros(fetched_for)
     rows = transaction.rows("recover_found", older_than=older_than, most=limit)
     transaction.change_each("turn_release", [{"id": row[0], "now": transaction.now} for row in rows])
+    _release_probes(transaction, [row[0] for row in rows], circuit_rules)
     return [MovedJob(*row[:5]) for row in rows]
 
 
@@ -48,11 +54,14 @@ def suspects(transaction: Transaction, default_timeout: timedelta, limit: int) -
     return Suspects(moment(transaction.now), tuple(found))
 
 
-def bury(transaction: Transaction, burials: Sequence[Burial]) -> Sequence[bool]:
+def bury(transaction: Transaction, burials: Sequence[Burial], circuit_rules: CircuitRules) -> Sequence[bool]:
     """
     Move bury, each burial by its own guard.
     """
-    return [_bury(transaction, burial) for burial in burials]
+    applied = [_bury(transaction, burial) for burial in burials]
+    buried = [burial.suspect.job_id for burial, is_applied in zip(burials, applied, strict=True) if is_applied]
+    _release_probes(transaction, buried, circuit_rules)
+    return applied
 
 
 def timer_started(transaction: Transaction, name: str) -> TimerRow:
@@ -71,19 +80,19 @@ def timers(transaction: Transaction) -> Mapping[str, TimerRow]:
     return {name: _timer_row(transaction, tuple(row)) for name, *row in transaction.rows("timers")}
 
 
-def demand(transaction: Transaction, bound: int, worker_silence: timedelta) -> Demand:
+def demand(transaction: Transaction, bound: int) -> Demand:
     """
     What waits, counted up to a bound, and who is there for it.
     """
     return Demand(
         now=moment(transaction.now),
-        claimable=_claimable(transaction, bound),
-        living_workers=transaction.value("demand_workers", since=transaction.now - span_micros(worker_silence)),
+        claimable=min(bound, _claimable(transaction, bound)),
+        looking_workers=transaction.value("demand_workers"),
         next_due_at=moment_or_none(transaction.value("claim_next_due")),
     )
 
 
-def beat(transaction: Transaction, beat: Beat) -> BeatAnswer:
+def beat(transaction: Transaction, beat: Beat, circuit_rules: CircuitRules) -> BeatAnswer:
     """
     Move beat for all running jobs of a worker, with the progress that changed.
     """
@@ -92,6 +101,8 @@ def beat(transaction: Transaction, beat: Beat) -> BeatAnswer:
     transaction.change(
         "beat_worker", worker=beat.worker_id, active=beat.active, abandoned=beat.abandoned, capacity=beat.capacity
     )
+    probe_until = transaction.now + span_micros(circuit_rules.probe_timeout)
+    transaction.change("circuits_beat", worker=beat.worker_id, probe_until=probe_until)
     rows = transaction.rows("beat_held", worker=beat.worker_id)
     held = {i: HeldJob(lease, status == _PROCESSING, bool(mark), by) for i, lease, status, mark, by in rows}
     return BeatAnswer(held)
@@ -127,13 +138,28 @@ def prune_workers(transaction: Transaction, silent_for: timedelta) -> int:
 
 def _claimable(transaction: Transaction, bound: int) -> int:
     """
-    Due jobs that a claim could take now, counted no further than the bound.
+    Due jobs that a claim could take now, as far as the limits of their queues leave room.
     """
-    counted = 0
-    for query in ("demand_limited", "demand_ready", "demand_due"):
-        if counted < bound:
-            counted += transaction.value(query, most=bound - counted)
-    return min(counted, bound)
+    waiting: defaultdict[str, int] = defaultdict(int)
+    limits: dict[str, int | None] = {}
+    for query in ("demand_lanes", "demand_due"):
+        for queue, max_workers, count in transaction.rows(query, most=bound):
+            waiting[queue] += count
+            limits[queue] = max_workers
+    busy = dict(transaction.rows("claim_busy")) if any(limit is not None for limit in limits.values()) else {}
+    return sum(
+        count if (limit := limits[queue]) is None else max(0, min(count, limit - busy.get(queue, 0)))
+        for queue, count in waiting.items()
+    )
+
+
+def _release_probes(transaction: Transaction, job_ids: Sequence[str], circuit_rules: CircuitRules) -> None:
+    """
+    Lets the next claim probe where the probing job was taken from its worker.
+    """
+    board = Board(transaction, circuit_rules)
+    for job_id in job_ids:
+        board.release_probe(job_id)
 
 
 def _progress_values(progress: Progress) -> dict[str, object]:

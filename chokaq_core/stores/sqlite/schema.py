@@ -25,6 +25,7 @@ TABLES = (
     "Workers",
     "Turns",
     "Timers",
+    "Circuits",
     "SchemaMigrations",
 )
 

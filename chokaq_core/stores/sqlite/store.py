@@ -4,28 +4,20 @@ The embedded store: every method of the contract as one transaction.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
-from chokaq_core.ports import TurnAnswer
-from chokaq_core.stores.sqlite import claiming, enqueueing, operating, scanning, schema, settling
+from chokaq_core.policy.circuit import CircuitRules
+from chokaq_core.stores.sqlite import circuits, enqueueing, operating, scanning, schema, turning
 from chokaq_core.stores.sqlite.database import Database
-from chokaq_core.stores.sqlite.rows import (
-    archived_job,
-    claimed_job,
-    dead_job,
-    hot_job,
-    micros,
-    moment,
-    moment_or_none,
-    span_micros,
-)
+from chokaq_core.stores.sqlite.rows import archived_job, dead_job, hot_job, micros
+from chokaq_core.stores.sqlite.waking import ask_for_wake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime, timedelta
     from pathlib import Path
 
+    from chokaq_core.domain.circuit import Circuit
     from chokaq_core.domain.job import ArchivedJob, DeadJob, HotJob, NewJob
     from chokaq_core.ports import (
         Beat,
@@ -46,9 +38,9 @@ if TYPE_CHECKING:
         TimerRow,
         Totals,
         Turn,
+        TurnAnswer,
         WorkerFacts,
     )
-    from chokaq_core.stores.sqlite.database import Transaction
 
 
 class SqliteStore:
@@ -57,6 +49,7 @@ class SqliteStore:
 
     Args:
         path: the database file, created if missing; None keeps everything in memory, for one process and not durable.
+        circuit_rules: when a type's circuit opens and closes; None means the defaults.
         clock: a time to use instead of the database's; None in production.
         is_synced_on_commit: wait for the disk at each commit. Without it (WAL, synchronous NORMAL) a power cut may lose
             the last moments, a killed process nothing.
@@ -66,10 +59,12 @@ class SqliteStore:
         self,
         path: Path | None = None,
         *,
+        circuit_rules: CircuitRules | None = None,
         clock: Callable[[], datetime] | None = None,
         is_synced_on_commit: bool = False,
     ) -> None:
         now = (lambda: micros(clock())) if clock is not None else None
+        self._circuit_rules = circuit_rules if circuit_rules is not None else CircuitRules()
         self._database = Database(path, now, is_synced_on_commit=is_synced_on_commit)
 
     def prepare(self) -> SchemaState:
@@ -91,16 +86,14 @@ class SqliteStore:
         Settles, starts and claims in one transaction.
         """
         with self._database.write() as transaction:
-            if transaction.change("turn_mark", worker=turn.worker_id, seq=turn.seq) == 0:
-                return _answer_again(transaction, turn)
-            return _take_turn(transaction, turn)
+            return turning.take_turn(transaction, turn, self._circuit_rules)
 
     def beat(self, beat: Beat) -> BeatAnswer:
         """
         Writes one heartbeat for all running jobs of a worker.
         """
         with self._database.write_beat() as transaction:
-            return scanning.beat(transaction, beat)
+            return scanning.beat(transaction, beat, self._circuit_rules)
 
     def register(self, worker: WorkerFacts) -> None:
         """
@@ -109,12 +102,13 @@ class SqliteStore:
         with self._database.write() as transaction:
             scanning.register(transaction, worker)
 
-    def retire(self, worker_id: str) -> None:
+    def retire(self, worker_id: str) -> timedelta | None:
         """
         Marks a worker as stopped.
         """
         with self._database.write() as transaction:
             transaction.change("retire", worker=worker_id)
+            return ask_for_wake(transaction, transaction.value("claim_next_due"))
 
     def workers(self) -> Sequence[WorkerFacts]:
         """
@@ -135,7 +129,7 @@ class SqliteStore:
         Gives back jobs that were fetched and never started.
         """
         with self._database.write() as transaction:
-            return scanning.recover(transaction, fetched_for, limit)
+            return scanning.recover(transaction, fetched_for, limit, self._circuit_rules)
 
     def suspects(self, default_timeout: timedelta, limit: int) -> Suspects:
         """
@@ -149,7 +143,7 @@ class SqliteStore:
         Moves suspects as judged.
         """
         with self._database.write() as transaction:
-            return scanning.bury(transaction, burials)
+            return scanning.bury(transaction, burials, self._circuit_rules)
 
     def timer_started(self, name: str) -> TimerRow:
         """
@@ -172,12 +166,12 @@ class SqliteStore:
         with self._database.read() as transaction:
             return scanning.timers(transaction)
 
-    def demand(self, bound: int, worker_silence: timedelta) -> Demand:
+    def demand(self, bound: int) -> Demand:
         """
         What waits, and who is there for it.
         """
         with self._database.read() as transaction:
-            return scanning.demand(transaction, bound, worker_silence)
+            return scanning.demand(transaction, bound)
 
     def find(self, job_id: str) -> HotJob | ArchivedJob | DeadJob | None:
         """
@@ -196,7 +190,7 @@ class SqliteStore:
         Cancels jobs that wait and marks those that run.
         """
         with self._database.write() as transaction:
-            return operating.cancel(transaction, job_ids, by)
+            return operating.cancel(transaction, job_ids, by, self._circuit_rules)
 
     def resurrect(self, job_ids: Sequence[str], by: str) -> Sequence[ResurrectOutcome]:
         """
@@ -233,6 +227,13 @@ class SqliteStore:
         with self._database.write() as transaction:
             return operating.change_queue(transaction, name, change)
 
+    def circuits(self) -> Sequence[Circuit]:
+        """
+        All circuits by type.
+        """
+        with self._database.read() as transaction:
+            return list(circuits.read(transaction).values())
+
     def totals(self) -> Mapping[str, Totals]:
         """
         Counters by queue.
@@ -265,61 +266,3 @@ class SqliteStore:
         Closes everything.
         """
         self._database.close()
-
-
-def _take_turn(transaction: Transaction, turn: Turn) -> TurnAnswer:
-    settled = settling.settle(transaction, turn.worker_id, turn.settlements)
-    stale = settled.stale | settling.start(transaction, turn.worker_id, turn.starts)
-    claimed, last_queue = claiming.claim(transaction, turn)
-    looking_until = transaction.now + span_micros(turn.looks_again_within) if turn.looks_again_within else None
-    transaction.change("turn_promise", worker=turn.worker_id, looking_until=looking_until)
-    is_full = 0 < turn.want + turn.prefetch <= len(claimed)
-    answer = TurnAnswer(
-        now=moment(transaction.now),
-        stale=stale,
-        cancelled=settled.cancelled,
-        claimed=claimed,
-        is_full=is_full,
-        next_due_at=None if is_full else moment_or_none(transaction.value("claim_next_due")),
-        has_open_queue=bool(claimed) or bool(transaction.value("claim_has_open_queue")),
-        last_queue=last_queue,
-    )
-    _remember_answer(transaction, turn.worker_id, answer)
-    return answer
-
-
-def _remember_answer(transaction: Transaction, worker_id: str, answer: TurnAnswer) -> None:
-    """
-    Keeps beside the commit marker what a repeat has to say again.
-    """
-    next_due = None if answer.next_due_at is None else micros(answer.next_due_at)
-    leases = [[job.lease.job_id, job.lease.number] for job in answer.claimed]
-    transaction.change(
-        "turn_answer",
-        worker=worker_id,
-        stale=json.dumps([sorted(answer.stale), sorted(answer.cancelled)]),
-        claimed=json.dumps([leases, answer.is_full, next_due, answer.has_open_queue, answer.last_queue]),
-    )
-
-
-def _answer_again(transaction: Transaction, turn: Turn) -> TurnAnswer:
-    """
-    The first answer of a turn that had been committed; jobs that have moved on since are left out.
-    """
-    stale_text, claimed_text = transaction.rows("turn_answered", worker=turn.worker_id)[0]
-    stale, cancelled = json.loads(stale_text)
-    pairs, is_full, next_due, has_open_queue, last_queue = json.loads(claimed_text)
-    leases = dict(pairs)
-    rows = transaction.rows("claim_again", ids=json.dumps(list(leases)), worker=turn.worker_id)
-    claimed = [claimed_job(row, turn.worker_id, transaction.now) for row in rows if leases[row[0]] == row[1]]
-    return TurnAnswer(
-        now=moment(transaction.now),
-        stale=frozenset(stale),
-        cancelled=frozenset(cancelled),
-        claimed=tuple(claimed),
-        is_full=is_full,
-        next_due_at=moment_or_none(next_due),
-        has_open_queue=has_open_queue,
-        last_queue=last_queue,
-        is_repeat=True,
-    )

@@ -34,40 +34,33 @@ WHERE Name = :name;
 -- name: timers
 SELECT Name, LastStartedUtc, LastSucceededUtc, LastOutcome FROM Timers;
 
--- name: demand_limited
--- What may be claimed from open queues that have a limit: what waits in each, as far as the limit leaves room. Due rows
--- that are not ready yet are looked at once for all queues.
-WITH due AS MATERIALIZED (
-    SELECT h.Queue FROM JobsHot AS h INNER JOIN Queues AS q ON h.Queue = q.Name
-    WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= :now AND q.MaxWorkers IS NOT NULL
-    LIMIT :most
-)
-
-SELECT coalesce(sum(min(w.Room, w.Ready + w.Due)), 0) FROM (
-    SELECT
-        max(0, q.MaxWorkers - (SELECT count(*) FROM JobsHot AS h WHERE h.WorkerId > '' AND h.Queue = q.Name)) AS Room,
-        (SELECT count(*) FROM (SELECT 1 FROM JobsHot AS r WHERE r.IsReady = 1 AND r.Queue = q.Name LIMIT :most)) AS Ready,
-        (SELECT count(*) FROM due WHERE due.Queue = q.Name) AS Due
-    FROM Queues AS q WHERE q.IsPaused = 0 AND q.IsActive = 1 AND q.MaxWorkers IS NOT NULL
-) AS w;
-
--- name: demand_ready
--- Claimable rows of open queues without a limit, counted up to a bound: ready ones, and ones whose due time has come.
-SELECT count(*) FROM (
-    SELECT 1 FROM Queues AS q INNER JOIN JobsHot AS h ON q.Name = h.Queue
-    WHERE q.IsPaused = 0 AND q.IsActive = 1 AND q.MaxWorkers IS NULL AND h.IsReady = 1
-    LIMIT :most
-);
+-- name: demand_lanes
+-- Ready rows of each lane that may be claimed from, counted no further than a bound: queues that are open, types that are
+-- not held back by their circuits. Of a type that needs a probe one job may run.
+SELECT
+    l.Queue, q.MaxWorkers,
+    min(iif(c.Type IS NULL, :most, 1), (
+        SELECT count(*) FROM (
+            SELECT 1 FROM JobsHot AS r WHERE r.IsReady = 1 AND r.Queue = l.Queue AND r.Type = l.Type LIMIT :most
+        )
+    ))
+FROM Lanes AS l
+INNER JOIN Queues AS q ON l.Queue = q.Name AND q.IsPaused = 0 AND q.IsActive = 1
+LEFT JOIN Circuits AS c ON l.Type = c.Type AND c.State <> 0
+WHERE c.Type IS NULL OR (c.State = 1 AND c.ResetAtUtc <= :now) OR (c.State = 2 AND c.ProbeUntilUtc <= :now);
 
 -- name: demand_due
-SELECT count(*) FROM (
-    SELECT 1 FROM JobsHot AS h INNER JOIN Queues AS q ON h.Queue = q.Name
-    WHERE
-        h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= :now
-        AND q.IsPaused = 0 AND q.IsActive = 1 AND q.MaxWorkers IS NULL
+-- The same for rows whose due time has come since the last claim.
+SELECT d.Queue, q.MaxWorkers, count(*) FROM (
+    SELECT h.Queue, h.Type FROM JobsHot AS h
+    WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= :now
     LIMIT :most
-);
+) AS d
+INNER JOIN Queues AS q ON d.Queue = q.Name AND q.IsPaused = 0 AND q.IsActive = 1
+LEFT JOIN Circuits AS c ON d.Type = c.Type AND c.State <> 0
+WHERE c.Type IS NULL
+GROUP BY d.Queue;
 
 -- name: demand_workers
-SELECT count(*) FROM Workers
-WHERE State = 'running' AND max(HeartbeatUtc, coalesce(LookingUntilUtc, 0)) >= :since AND Active + Abandoned < Capacity;
+-- Workers that have promised to look again: they have room, and are there.
+SELECT count(*) FROM Workers WHERE LookingUntilUtc > :now AND State = 'running';

@@ -4,14 +4,14 @@
 -- name: turn_mark
 -- The commit marker: one row changes for a new turn, none for a repeat.
 INSERT INTO Turns (WorkerId, Seq) VALUES (:worker, :seq)
-ON CONFLICT (WorkerId) DO UPDATE SET Seq = excluded.Seq, Stale = NULL, Claimed = NULL
+ON CONFLICT (WorkerId) DO UPDATE SET Seq = excluded.Seq, Stale = NULL, Answer = NULL
 WHERE Turns.Seq < excluded.Seq;
 
 -- name: turn_answer
-UPDATE Turns SET Stale = :stale, Claimed = :claimed WHERE WorkerId = :worker;
+UPDATE Turns SET Stale = :stale, Answer = :answer WHERE WorkerId = :worker;
 
 -- name: turn_answered
-SELECT Stale, Claimed FROM Turns WHERE WorkerId = :worker;
+SELECT Stale, Answer FROM Turns WHERE WorkerId = :worker;
 
 -- name: turn_held
 -- What this worker holds of the given jobs, with what the guards of its moves need.

@@ -1,0 +1,133 @@
+"""
+Circuits in the embedded store: read with a claim, changed by the policy inside the same transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from chokaq_core.domain.circuit import Circuit, CircuitEvent, CircuitReport, CircuitState
+from chokaq_core.policy.circuit import CircuitRules, hear, is_closed_to, probe, release
+from chokaq_core.stores.sqlite.rows import micros, moment, moment_or_none
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from chokaq_core.domain.job import ClaimedJob
+    from chokaq_core.policy.circuit import Change
+    from chokaq_core.stores.sqlite.database import Transaction
+
+
+def read(transaction: Transaction) -> dict[str, Circuit]:
+    """
+    All circuits that have a row, by type.
+    """
+    return {row[0]: _circuit(row) for row in transaction.rows("circuits")}
+
+
+class Board:
+    """
+    The circuits within one transaction: what claims skip, what reports change, what is to be told.
+    """
+
+    def __init__(self, transaction: Transaction, rules: CircuitRules) -> None:
+        self._transaction = transaction
+        self._rules = rules
+        self._now = moment(transaction.now)
+        self._circuits = read(transaction) if rules.is_enabled else {}
+        self.events: list[CircuitEvent] = []
+
+    def hear(self, reports: Iterable[CircuitReport]) -> None:
+        """
+        Tells circuits what runs came to.
+        """
+        for report in reports:
+            circuit = self._circuits.get(report.type_key, Circuit(report.type_key))
+            self._apply(circuit, hear(circuit, report, self._rules, self._now))
+
+    def release_probe(self, job_id: str) -> None:
+        """
+        Gives a probe's permit back when its job ended without a run to tell of it.
+        """
+        for (type_key,) in self._transaction.rows("circuits_of_probe", id=job_id):
+            circuit = self._circuits.get(type_key)
+            if circuit is not None:
+                self._apply(circuit, release(circuit, self._now))
+
+    def is_closed_to(self, type_key: str) -> bool:
+        """
+        Whether claims skip the type.
+        """
+        circuit = self._circuits.get(type_key)
+        return circuit is not None and is_closed_to(circuit, self._now)
+
+    def needs_probe(self, type_key: str) -> bool:
+        """
+        Whether only one job of the type may be claimed, as a probe.
+        """
+        circuit = self._circuits.get(type_key)
+        return circuit is not None and circuit.state is not CircuitState.CLOSED
+
+    def acquire(self, type_key: str, job_id: str, worker_id: str) -> None:
+        """
+        Lets this job through as the type's probe.
+        """
+        circuit = self._circuits[type_key]
+        self._apply(circuit, probe(circuit, self._rules, job_id=job_id, worker_id=worker_id, now=self._now))
+
+    def is_probe(self, job: ClaimedJob) -> bool:
+        """
+        Whether the job is its type's probe now.
+        """
+        circuit = self._circuits.get(job.type_key)
+        return circuit is not None and circuit.probe_job_id == job.lease.job_id
+
+    def generation(self, type_key: str) -> int:
+        """
+        The circuit's generation, 0 for a type that never failed.
+        """
+        circuit = self._circuits.get(type_key)
+        return 0 if circuit is None else circuit.generation
+
+    def notable(self) -> tuple[Circuit, ...]:
+        """
+        Circuits that are not closed and healthy.
+        """
+        return tuple(c for c in self._circuits.values() if c.state is not CircuitState.CLOSED or c.failure_times)
+
+    def _apply(self, old: Circuit, change: Change) -> None:
+        self.events.extend(change.events)
+        if change.circuit != old:
+            self._circuits[old.type_key] = change.circuit
+            self._transaction.change("circuits_write", **_values(change.circuit))
+
+
+def _circuit(row: tuple[Any, ...]) -> Circuit:
+    type_key, state, times, opened, reset, generation, job_id, worker_id, until = row
+    return Circuit(
+        type_key=type_key,
+        state=CircuitState(state),
+        failure_times=tuple(moment(at) for at in json.loads(times)) if times else (),
+        opened_at=moment_or_none(opened),
+        reset_at=moment_or_none(reset),
+        generation=generation,
+        probe_job_id=job_id,
+        probe_worker_id=worker_id,
+        probe_until=moment_or_none(until),
+    )
+
+
+def _values(circuit: Circuit) -> dict[str, object]:
+    times = [micros(at) for at in circuit.failure_times]
+    return {
+        "type_key": circuit.type_key,
+        "state": int(circuit.state),
+        "failure_times": json.dumps(times) if times else None,
+        "opened_at": None if circuit.opened_at is None else micros(circuit.opened_at),
+        "reset_at": None if circuit.reset_at is None else micros(circuit.reset_at),
+        "generation": circuit.generation,
+        "probe_job_id": circuit.probe_job_id,
+        "probe_worker_id": circuit.probe_worker_id,
+        "probe_until": None if circuit.probe_until is None else micros(circuit.probe_until),
+    }

@@ -1,0 +1,30 @@
+-- Circuits: read in every claim, written when a run has something to tell. Last table in every transaction.
+
+-- name: circuits
+SELECT
+    Type, State, FailureTimes, OpenedAtUtc, ResetAtUtc, Generation, ProbeJobId, ProbeWorkerId, ProbeUntilUtc
+FROM Circuits
+ORDER BY Type;
+
+-- name: circuits_write
+INSERT OR REPLACE INTO Circuits (
+    Type, State, FailureTimes, OpenedAtUtc, ResetAtUtc, Generation, ProbeJobId, ProbeWorkerId, ProbeUntilUtc
+)
+VALUES (
+    :type_key, :state, :failure_times, :opened_at, :reset_at, :generation, :probe_job_id, :probe_worker_id,
+    :probe_until
+);
+
+-- name: circuits_beat
+-- A probe lives as long as its job beats; else a type of long jobs could never close.
+UPDATE Circuits SET ProbeUntilUtc = :probe_until WHERE State = 2 AND ProbeWorkerId = :worker;
+
+-- name: circuits_of_probe
+SELECT Type FROM Circuits WHERE State = 2 AND ProbeJobId = :id;
+
+-- name: wake_due
+SELECT WakeDueUtc FROM Timers WHERE Name = 'wake';
+
+-- name: wake_ask
+INSERT INTO Timers (Name, WakeDueUtc) VALUES ('wake', :due)
+ON CONFLICT (Name) DO UPDATE SET WakeDueUtc = excluded.WakeDueUtc;

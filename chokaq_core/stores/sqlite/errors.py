@@ -8,6 +8,8 @@ import sqlite3
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from portalocker.exceptions import BaseLockException
+
 from chokaq_core.domain.errors import StoreRefusedError, StoreUnavailableError
 
 if TYPE_CHECKING:
@@ -44,6 +46,6 @@ def translated() -> Iterator[None]:
             raise StoreUnavailableError(msg) from error
         msg = f"the embedded database refused ({name}): {error}"
         raise StoreRefusedError(msg) from error
-    except OSError as error:
+    except (OSError, BaseLockException) as error:
         msg = f"the embedded database's lock file could not be used: {error}"
         raise StoreRefusedError(msg) from error

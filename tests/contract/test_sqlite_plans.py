@@ -1,0 +1,102 @@
+"""
+The plans of SQLite for the queries that run all the time: none walks the active jobs.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from chokaq_core.domain.job import NewJob
+from chokaq_core.ports import QueueChange, Turn
+from chokaq_core.stores.sqlite.database import QUERIES
+from tests.contract.sources import SqliteSource
+from tests.contract.stages import MINUTE
+
+FREQUENT = re.compile(r"(claim|beat|demand|turn|bury)(_|$)|enqueue_|recover_found|suspects")
+NAMES = sorted(name for name, text in QUERIES.items() if FREQUENT.match(name) and "JobsHot" in text)
+WALK = re.compile(r"SCAN (JobsHot|[hr])\b")
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["fresh", "analyzed"])
+def connection(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[sqlite3.Connection]:
+    """
+    A database of jobs in every state: most are due, some delayed, some held, one queue is limited and one paused.
+    """
+    path = tmp_path_factory.mktemp("plans") / "jobs.db"
+    _fill(path)
+    with closing(sqlite3.connect(path)) as connection:
+        if request.param:
+            connection.execute("ANALYZE")
+        yield connection
+
+
+def _fill(path: Path) -> None:
+    with closing(SqliteSource(path).open()) as store:
+        for batch in range(4):
+            store.enqueue([_job(batch, number) for number in range(1000)])
+        store.change_queue("queue-1", QueueChange(max_workers=60))
+        store.change_queue("queue-2", QueueChange(is_paused=True))
+        for worker in ("worker-1", "worker-2"):
+            store.turn(Turn(worker, 1, want=30, prefetch=20))
+
+
+def _job(batch: int, number: int) -> NewJob:
+    return NewJob(
+        f"job-{batch}-{number}",
+        f"type-{number % 3}",
+        "1",
+        queue=f"queue-{number % 4}",
+        priority=number % 5,
+        delay=MINUTE if batch == 3 else None,
+        idempotency_key=f"key-{batch}-{number}" if number % 2 else None,
+    )
+
+
+def test_the_frequent_queries_are_found_by_their_names() -> None:
+    assert {"beat", "beat_held", "bury_still", "claim", "claim_heads", "claim_promote", "demand_due"} <= set(NAMES)
+    assert {"enqueue_existing", "enqueue_key_holders", "recover_found", "suspects", "turn_held"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_frequent_query_walks_the_active_jobs(connection: sqlite3.Connection, name: str) -> None:
+    plan = _plan(connection, QUERIES[name])
+
+    assert plan
+    assert not [step for step in plan if WALK.match(step)], plan
+
+
+@pytest.mark.parametrize(
+    "name,seek",
+    [
+        ("beat", "SEARCH JobsHot USING INDEX IX_JobsHot_Active (WorkerId=?)"),
+        ("claim", "SEARCH JobsHot USING INDEX sqlite_autoindex_JobsHot_1 (Id=?)"),
+        ("claim_heads", "SEARCH r USING INDEX IX_JobsHot_Ready (Queue=? AND Type=?)"),
+        ("claim_promote", "SEARCH JobsHot USING INDEX IX_JobsHot_Asleep (DueAtUtc<?)"),
+        ("turn_held", "SEARCH h USING INDEX sqlite_autoindex_JobsHot_1 (Id=?)"),
+        ("suspects", "SEARCH h USING INDEX IX_JobsHot_Active (WorkerId>?)"),
+        ("enqueue_key_holders", "SEARCH h USING INDEX UX_JobsHot_IdempotencyKey (IdempotencyKey=?)"),
+    ],
+)
+def test_the_queries_of_every_turn_seek_as_they_were_meant_to(
+    connection: sqlite3.Connection, name: str, seek: str
+) -> None:
+    assert seek in _plan(connection, QUERIES[name])
+
+
+def test_a_walk_would_be_seen(connection: sqlite3.Connection) -> None:
+    plan = _plan(connection, "SELECT * FROM JobsHot AS h WHERE h.Payload = :payload")
+
+    assert [step for step in plan if WALK.match(step)] == ["SCAN h"]
+
+
+def _plan(connection: sqlite3.Connection, query: str) -> list[str]:
+    values = dict.fromkeys(re.findall(r":(\w+)", query))
+    return [detail for *_, detail in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)]

@@ -203,53 +203,55 @@ class TestClaimable:
         assert _claimable(stage) == 0
 
     def test_the_next_due_time_is_that_of_the_earliest_job_to_come(self, stage: Stage) -> None:
-        assert stage.store.demand(1000, MINUTE) == Demand(NOON, claimable=0, living_workers=0, next_due_at=None)
+        assert stage.store.demand(1000) == Demand(NOON, claimable=0, looking_workers=0, next_due_at=None)
 
         stage.add(delay=2 * MINUTE)
         stage.add(delay=MINUTE)
-        assert stage.store.demand(1000, MINUTE).next_due_at == NOON + MINUTE
+        assert stage.store.demand(1000).next_due_at == NOON + MINUTE
 
 
 def _claimable(stage: Stage, bound: int = 1000) -> int:
-    return stage.store.demand(bound, MINUTE).claimable
+    return stage.store.demand(bound).claimable
 
 
-class TestLivingWorkers:
-    def test_those_with_room_that_beat_lately_live(self, stage: Stage) -> None:
+class TestLookingWorkers:
+    def test_one_that_promised_to_look_again_counts_until_its_promise_is_over(self, stage: Stage) -> None:
         stage.store.register(WorkerFacts(WORKER, "host-1", capacity=4))
-        stage.clock.advance(MINUTE)
-        assert _living(stage) == 1
+        assert _looking(stage) == 0
 
-        stage.clock.advance(MICROSECOND)
-        assert _living(stage) == 0
+        stage.turn(want=1, looks_again_within=SECOND)
+        assert _looking(stage) == 1
 
-        stage.store.beat(Beat(WORKER, active=2, capacity=4))
-        assert _living(stage) == 1
+        stage.clock.advance(SECOND)
+        assert _looking(stage) == 0
 
-    @pytest.mark.parametrize("active,abandoned,expected", [(3, 0, 1), (4, 0, 0), (2, 2, 0), (0, 4, 0), (0, 3, 1)])
-    def test_one_whose_slots_are_all_taken_is_of_no_use(
-        self, stage: Stage, active: int, abandoned: int, expected: int
-    ) -> None:
+    def test_a_claim_that_takes_every_free_slot_voids_the_promise(self, stage: Stage) -> None:
         stage.store.register(WorkerFacts(WORKER, "host-1", capacity=4))
+        stage.add_many(3)
 
-        stage.store.beat(Beat(WORKER, active=active, abandoned=abandoned, capacity=4))
+        stage.turn(want=2, looks_again_within=SECOND)
+        assert _looking(stage) == 0
 
-        assert _living(stage) == expected
+        stage.turn(want=2, looks_again_within=SECOND)
+        assert _looking(stage) == 1
 
-    def test_one_that_claims_and_promises_to_look_again_lives_without_a_heartbeat(self, stage: Stage) -> None:
+    def test_a_turn_that_promises_nothing_takes_the_promise_back(self, stage: Stage) -> None:
         stage.store.register(WorkerFacts(WORKER, "host-1", capacity=4))
-        stage.clock.advance(10 * MINUTE)
         stage.turn(want=1, looks_again_within=SECOND)
 
-        assert _living(stage) == 1
+        stage.turn(want=1)
+
+        assert _looking(stage) == 0
 
     @pytest.mark.parametrize("state", [WorkerState.DRAINING, WorkerState.STOPPED])
     def test_one_that_leaves_does_not_count(self, stage: Stage, state: WorkerState) -> None:
+        stage.store.register(WorkerFacts(WORKER, "host-1", capacity=4))
+        stage.turn(want=1, looks_again_within=SECOND)
+
         stage.store.register(WorkerFacts(WORKER, "host-1", capacity=4, state=state))
-        stage.store.register(WorkerFacts(OTHER_WORKER, "host-1", capacity=4))
 
-        assert _living(stage) == 1
+        assert _looking(stage) == 0
 
 
-def _living(stage: Stage) -> int:
-    return stage.store.demand(1000, MINUTE).living_workers
+def _looking(stage: Stage) -> int:
+    return stage.store.demand(1000).looking_workers

@@ -52,6 +52,7 @@ _PLAIN = re.compile(r"(?P<value>[^;]*)")
 _HARMLESS_WORD = re.compile(r"[A-Za-z][A-Za-z_ ]{0,39}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
+_LONGEST_WORD = 40
 _ALIKE = 0.8
 """Likeness from which a hidden word is taken for a slip of the pen; it is still not repeated."""
 
@@ -193,12 +194,12 @@ def _unknown(pair: Pair, *, may_be_secret: bool) -> str:
 
 def _nearest(word: str, *, cutoff: float) -> str | None:
     known = {**WITHOUT_EFFECT, **PASSED_ON, **FIELDS}
-    found = difflib.get_close_matches(word, known, n=1, cutoff=cutoff)
+    found = difflib.get_close_matches(word[:_LONGEST_WORD], known, n=1, cutoff=cutoff)
     return known[found[0]] if found else None
 
 
 def _shown(pair: Pair) -> str:
-    return " ".join(pair.keyword.split())[:40]
+    return " ".join(pair.keyword.split())[:_LONGEST_WORD]
 
 
 def _parse_setting(given: str) -> SqlServerConnection:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chokaq_core.config.sources import FileError, leaves, read_members
+from chokaq_core.config.sources import leaves, read_members
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,10 +42,7 @@ def host_options(folder: Path, environ: Mapping[str, str]) -> dict[str, object] 
     members = read_members(folder / HOST_FILE)
     if members is None:
         return None
-    try:
-        options = {":".join(path).lower(): value for path, value in leaves(members)}
-    except RecursionError as error:
-        raise FileError("is nested too deep") from error
+    options = {":".join(path).lower(): value for path, value in leaves(members)}
     return options | _overrides(environ)
 
 

@@ -40,9 +40,17 @@ def find(path: tuple[str, ...]) -> Setting | None:
     """
     words = tuple(word.lower() for word in path)
     if len(words) == _QUEUE_PATH_LENGTH and words[0] == _QUEUES:
-        return _find_of_queue(words[1], words[2])
+        template = _BY_QUEUE_OPTION.get(words[2])
+        return of_queue(template, words[1]) if template else None
     name = ".".join(words)
     return _BY_NAME.get(name) or _BY_OLD_NAME.get(name)
+
+
+def of_queue(template: Setting, queue: str) -> Setting:
+    """
+    The setting that one queue has by a template of QUEUE_SETTINGS.
+    """
+    return replace(template, name=template.name.replace("{queue}", queue), queue=queue)
 
 
 def in_code(name: str) -> tuple[str, ...]:
@@ -83,17 +91,20 @@ def is_portable(variable: str) -> bool:
     return len(variable) <= MAX_VARIABLE_CHARACTERS and _PORTABLE.fullmatch(variable) is not None
 
 
+def renamed(old: str) -> Setting | None:
+    """
+    The setting that an old name stands for now, or None.
+    """
+    new = OLD_NAMES.get(old)
+    return _BY_NAME[new.lower()] if new else None
+
+
 def nearest(path: tuple[str, ...]) -> str:
     """
     The known name that is spelled most like the path.
     """
     known = {_squashed(name): name for name in _candidates(path)}
     return known[difflib.get_close_matches(_squashed(".".join(path)), known, n=1, cutoff=0.0)[0]]
-
-
-def _find_of_queue(queue: str, option: str) -> Setting | None:
-    setting = _BY_QUEUE_OPTION.get(option)
-    return replace(setting, name=setting.name.format(queue=queue), queue=queue) if setting else None
 
 
 def _candidates(path: tuple[str, ...]) -> Iterable[str]:
@@ -103,4 +114,4 @@ def _candidates(path: tuple[str, ...]) -> Iterable[str]:
 
 
 def _squashed(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower()).removeprefix(ROOT.lower())
+    return re.sub(r"[^a-z0-9]", "", name.lower()).removeprefix(ROOT.lower())[:MAX_VARIABLE_CHARACTERS]

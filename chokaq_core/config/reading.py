@@ -9,9 +9,17 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from chokaq_core.config.catalog import OLD_NAMES, SETTINGS
+from chokaq_core.config.catalog import SETTINGS
 from chokaq_core.config.kinds import RefusedError
-from chokaq_core.config.names import MAX_VARIABLE_CHARACTERS, QUEUE_NAME, find, is_portable, is_section, nearest
+from chokaq_core.config.names import (
+    MAX_VARIABLE_CHARACTERS,
+    QUEUE_NAME,
+    find,
+    is_portable,
+    is_section,
+    nearest,
+    renamed,
+)
 from chokaq_core.config.sources import DEFAULT
 from chokaq_core.domain.durations import format_duration
 from chokaq_core.domain.secret import Secret
@@ -113,17 +121,19 @@ def _unknown(given: Given) -> list[str]:
 
 
 def _rename_old(chosen: dict[str, tuple[Setting, Given]], reading: Reading) -> None:
-    for old, new in OLD_NAMES.items():
-        if old not in chosen:
+    """
+    Moves values of old names to the new ones, with a warning; beside the new name an old one is a problem.
+    """
+    for old in tuple(chosen):
+        setting = renamed(old)
+        if setting is None:
             continue
         _, given = chosen.pop(old)
-        if new in chosen:
-            reading.problems.append(f"{old}: is the old name of {new} and stands beside it; remove {old}")
-            continue
-        setting = find(tuple(new.split(".")))
-        if setting is not None:
-            chosen[new] = (setting, given)
-            reading.warnings.append(f"{old}: is the old name of {new}; rename it ({given.origin})")
+        if setting.name in chosen:
+            reading.problems.append(f"{old}: is the old name of {setting.name} and stands beside it; remove {old}")
+        else:
+            chosen[setting.name] = (setting, given)
+            reading.warnings.append(f"{old}: is the old name of {setting.name}; rename it ({given.origin})")
 
 
 def _take(setting: Setting, given: Given, reading: Reading) -> None:
@@ -203,7 +213,7 @@ def _shown(raw: object) -> str:
     """
     if raw is None:
         return "null"
-    if isinstance(raw, str):
+    if isinstance(raw, str | Secret):
         return _cut(ascii(raw))
     if any(isinstance(raw, kind) for kind, _ in _SPELLINGS):
         return _cut(str(_text(raw)))

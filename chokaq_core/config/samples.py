@@ -8,7 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from chokaq_core.config.catalog import QUEUE_SETTINGS, SETTINGS
-from chokaq_core.config.names import find
+from chokaq_core.config.names import of_queue
 from chokaq_core.config.setting import ROOT
 
 if TYPE_CHECKING:
@@ -66,10 +66,7 @@ def local_sample() -> str:
 
 def _all_settings() -> Iterator[Setting]:
     yield from SETTINGS
-    for template in QUEUE_SETTINGS:
-        setting = find(("Queues", SAMPLE_QUEUE, template.name.rpartition(".")[2]))
-        if setting is not None:
-            yield setting
+    yield from (of_queue(template, SAMPLE_QUEUE) for template in QUEUE_SETTINGS)
 
 
 def _as_text(setting: Setting) -> str:

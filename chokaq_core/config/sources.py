@@ -117,13 +117,14 @@ def read_members(path: Path) -> Members | None:
     return top
 
 
-def leaves(members: Members, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
+def leaves(members: Members) -> Iterator[tuple[tuple[str, ...], object]]:
     """
-    Every value below an object, with its path; a colon in a name is one more level, as in .NET.
+    Every value below an object in order, with its path; a colon in a name is one more level, as in .NET.
     """
-    for name, value in members:
-        here = (*path, *name.split(":"))
+    pending: list[tuple[tuple[str, ...], object]] = [((), members)]
+    while pending:
+        path, value = pending.pop()
         if isinstance(value, Members):
-            yield from leaves(value, here)
+            pending += [((*path, *name.split(":")), inner) for name, inner in reversed(value)]
         else:
-            yield here, value
+            yield path, value

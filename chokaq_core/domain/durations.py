@@ -100,10 +100,7 @@ def _meant(text: str) -> tuple[timedelta, ...]:
     The readings that a person may have had in mind, most likely first, without repetition.
     """
     plain = text.strip().removeprefix("-").lower()
-    try:
-        return tuple(value for value in dict.fromkeys(_readings(plain)) if value < _TOO_LONG)
-    except OverflowError:
-        return ()
+    return tuple(value for value in dict.fromkeys(_readings(plain)) if value < _TOO_LONG)
 
 
 def _readings(plain: str) -> Iterator[timedelta]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from chokaq_core.config import load_settings
 from chokaq_core.domain.errors import ConfigurationError
+from chokaq_core.domain.secret import Secret
 
 Write = Callable[[Any], None]
 Problems = Callable[..., list[str]]
@@ -222,8 +223,9 @@ def test_null_is_refused_where_it_is_not_allowed(problems: Problems, write_setti
         ({"a": 1}, "a dict"),
         (10**5000, "0x31e20801036510f3c591fde5361dc619987896700f4451e1c85ce19029…"),
         (timedelta(seconds=3), "00:00:03"),
+        (Secret("hunter2"), "***"),
     ],
-    ids=["true", "decimal", "list", "object", "huge", "duration"],
+    ids=["true", "decimal", "list", "object", "huge", "duration", "secret"],
 )
 def test_a_value_of_the_wrong_type_is_refused(value: object, shown: str, problems: Problems) -> None:
     [problem] = problems({}, {"Retry.MaxAttempts": value})
@@ -252,6 +254,13 @@ def test_code_may_name_a_queue_with_dots_and_pass_a_path(app_folder: Path) -> No
 def test_a_broken_settings_file_is_named(content: str, problem: str, write_settings: Write, problems: Problems) -> None:
     write_settings(content)
     assert problems() == [f"appsettings.json: {problem}"]
+
+
+def test_a_name_of_any_depth_is_only_an_unknown_name(write_settings: Write, problems: Problems) -> None:
+    write_settings('{"ChokaQ": ' + '{"a":' * 400 + "1" + "}" * 401)
+    [problem] = problems()
+    assert problem.startswith("a.a.a.")
+    assert len(problem) < 400
 
 
 def test_a_file_that_is_not_utf_8_or_no_file_is_named(app_folder: Path, problems: Problems) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chokaq_core.config.schedules import schedules_of
-from chokaq_core.hosting import http_health, http_jobs, timers
+from chokaq_core.hosting import triggers
 from chokaq_core.hosting.core import Core
 
 if TYPE_CHECKING:
@@ -65,9 +65,7 @@ class ChokaQ:
         """
         Adds every function to an app, whether the settings are valid or not.
         """
-        timers.register(app, self._core, schedules_of(self._core.settings))
-        http_jobs.register(app, self._core)
-        http_health.register(app, self._core)
+        triggers.register(app, self._core, schedules_of(self._core.settings))
 
     @property
     def producer(self) -> Producer:

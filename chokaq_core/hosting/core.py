@@ -14,7 +14,6 @@ from chokaq_core.config import load_settings
 from chokaq_core.contracts.catalog import Catalog
 from chokaq_core.domain.errors import ConfigurationError, RegistrationError
 from chokaq_core.domain.events import Event, EventName
-from chokaq_core.hosting.runtime import Runtime, build_runtime
 from chokaq_core.policy.metric_tags import MetricRules
 from chokaq_core.telemetry import build_events
 
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from chokaq_core.contracts.middleware import Middleware
     from chokaq_core.contracts.profile import Profile
     from chokaq_core.contracts.serializer import JobSerializer
+    from chokaq_core.hosting.runtime import Runtime
 
 _log = logging.getLogger("chokaq")
 
@@ -73,6 +73,8 @@ class Core:
         """
         if self.settings is None or self._catalog is None:
             raise ConfigurationError(self.problems)
+        from chokaq_core.hosting.runtime import build_runtime  # noqa: PLC0415 - a cold start that refuses needs no engine
+
         with self._lock:
             if self._runtime is None:
                 self._runtime = build_runtime(

@@ -7,29 +7,13 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-import azure.functions as func
-
 from chokaq_core.domain.errors import StoreError
 from chokaq_core.hosting.answers import answer
 
 if TYPE_CHECKING:
+    import azure.functions as func
+
     from chokaq_core.hosting.core import Core
-
-
-def register(app: func.FunctionApp, core: Core) -> None:
-    """
-    Adds the routes to an app.
-    """
-
-    @app.function_name("chokaq_health")
-    @app.route(route="health", methods=["GET", "HEAD"], auth_level=func.AuthLevel.FUNCTION)
-    def chokaq_health(req: func.HttpRequest) -> func.HttpResponse:  # noqa: ARG001 - the platform passes it by this name
-        return health(core)
-
-    @app.function_name("chokaq_live")
-    @app.route(route="health/live", methods=["GET", "HEAD"], auth_level=func.AuthLevel.FUNCTION)
-    def chokaq_live(req: func.HttpRequest) -> func.HttpResponse:  # noqa: ARG001
-        return answer(HTTPStatus.OK, {"status": "Healthy"})
 
 
 def health(core: Core) -> func.HttpResponse:
@@ -42,6 +26,13 @@ def health(core: Core) -> func.HttpResponse:
     is_healthy = all(check["status"] == "Healthy" for check in checks.values())
     status = HTTPStatus.OK if is_healthy else HTTPStatus.SERVICE_UNAVAILABLE
     return answer(status, {"status": "Healthy" if is_healthy else "Unhealthy", "checks": checks})
+
+
+def live() -> func.HttpResponse:
+    """
+    200 as long as the process can answer.
+    """
+    return answer(HTTPStatus.OK, {"status": "Healthy"})
 
 
 def _configuration(core: Core) -> dict[str, object]:

@@ -28,36 +28,35 @@ ENVELOPE_BYTES = 64 * 1024
 CANCELLED_BY_KEY = "function-key"
 
 
-def register(app: func.FunctionApp, core: Core) -> None:
-    """
-    Adds the routes to an app.
-    """
-
-    @app.function_name("chokaq_enqueue")
-    @app.route(route="jobs", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    def chokaq_enqueue(req: func.HttpRequest) -> func.HttpResponse:
-        return guarded(core, lambda runtime: enqueue(req, runtime, _body_limit(core)))
-
-    @app.function_name("chokaq_enqueue_batch")
-    @app.route(route="jobs/batch", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    def chokaq_enqueue_batch(req: func.HttpRequest) -> func.HttpResponse:
-        return guarded(core, lambda runtime: enqueue_batch(req, runtime, _body_limit(core)))
-
-    @app.function_name("chokaq_job")
-    @app.route(route="jobs/{id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.FUNCTION)
-    def chokaq_job(req: func.HttpRequest) -> func.HttpResponse:
-        return guarded(core, lambda runtime: show(req.route_params["id"], runtime))
-
-    @app.function_name("chokaq_cancel")
-    @app.route(route="jobs/{id}", methods=["DELETE"], auth_level=func.AuthLevel.FUNCTION)
-    def chokaq_cancel(req: func.HttpRequest) -> func.HttpResponse:
-        return guarded(core, lambda runtime: cancel(req.route_params["id"], runtime))
-
-
-def enqueue(req: func.HttpRequest, runtime: Runtime, limit: int) -> func.HttpResponse:
+def enqueue(req: func.HttpRequest, core: Core) -> func.HttpResponse:
     """
     One job: 202 when it was stored, 200 when an active job already holds its key.
     """
+    return guarded(core, lambda runtime: _enqueue(req, runtime, _body_limit(core)))
+
+
+def enqueue_batch(req: func.HttpRequest, core: Core) -> func.HttpResponse:
+    """
+    Up to 1000 jobs: 207 with one entry for each, in order; a bad one does not spoil the rest.
+    """
+    return guarded(core, lambda runtime: _enqueue_batch(req, runtime, _body_limit(core)))
+
+
+def show(req: func.HttpRequest, core: Core) -> func.HttpResponse:
+    """
+    A job from any pillar.
+    """
+    return guarded(core, lambda runtime: _show(req.route_params["id"], runtime))
+
+
+def cancel(req: func.HttpRequest, core: Core) -> func.HttpResponse:
+    """
+    Cancels a job: 200 when it waited and is dead now, 202 when it runs and was told to stop, 409 when it has ended.
+    """
+    return guarded(core, lambda runtime: _cancel(req.route_params["id"], runtime))
+
+
+def _enqueue(req: func.HttpRequest, runtime: Runtime, limit: int) -> func.HttpResponse:
     body = _json_object(req, limit)
     if isinstance(body, func.HttpResponse):
         return body
@@ -69,10 +68,7 @@ def enqueue(req: func.HttpRequest, runtime: Runtime, limit: int) -> func.HttpRes
     return answer(status, _accepted(result), headers={"Location": f"/api/jobs/{result.job_id}"})
 
 
-def enqueue_batch(req: func.HttpRequest, runtime: Runtime, limit: int) -> func.HttpResponse:
-    """
-    Up to 1000 jobs: 207 with one entry for each, in order; a bad one does not spoil the rest.
-    """
+def _enqueue_batch(req: func.HttpRequest, runtime: Runtime, limit: int) -> func.HttpResponse:
     body = _json_object(req, limit)
     if isinstance(body, func.HttpResponse):
         return body
@@ -86,20 +82,14 @@ def enqueue_batch(req: func.HttpRequest, runtime: Runtime, limit: int) -> func.H
     return answer(HTTPStatus.MULTI_STATUS, {"jobs": _store_each(jobs, runtime)})
 
 
-def show(job_id: str, runtime: Runtime) -> func.HttpResponse:
-    """
-    A job from any pillar.
-    """
+def _show(job_id: str, runtime: Runtime) -> func.HttpResponse:
     job = runtime.store.find(job_id)
     if job is None:
         return _no_such_job(job_id)
     return answer(HTTPStatus.OK, job_view(job).model_dump(mode="json", exclude_none=False))
 
 
-def cancel(job_id: str, runtime: Runtime) -> func.HttpResponse:
-    """
-    Cancels a job: 200 when it waited and is dead now, 202 when it runs and was told to stop, 409 when it has ended.
-    """
+def _cancel(job_id: str, runtime: Runtime) -> func.HttpResponse:
     (outcome,) = runtime.store.cancel([job_id], CANCELLED_BY_KEY)
     match outcome:
         case CancelOutcome.DEAD_LETTERED:

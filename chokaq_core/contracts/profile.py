@@ -4,22 +4,22 @@ Which handler runs which type of job, and under which rules.
 
 from __future__ import annotations
 
-import inspect
+import math
 import re
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic.errors import PydanticInvalidForJsonSchema
-
+from chokaq_core.contracts.handler_shape import check_pipe, is_async, model_of, wants_context
 from chokaq_core.contracts.job import Job
+from chokaq_core.contracts.model_rules import check_model
 from chokaq_core.domain.errors import RegistrationError
 from chokaq_core.domain.job import DEFAULT_PRIORITY, DEFAULT_QUEUE
 from chokaq_core.policy.classify import ErrorRules
 from chokaq_core.policy.envelope import MAX_PRIORITY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
 Handler = TypeVar("Handler", bound="Callable[..., Any]")
 
@@ -105,14 +105,14 @@ class Profile:
         """
 
         def register(function: Handler) -> Handler:
-            model = job_type if job_type is not None else _annotated_model(function)
+            model = model_of(function, job_type)
             key = type_key if type_key is not None else identity_of(model)
             registration = Registration(
                 type_key=key,
                 job_type=model,
                 handler=function,
-                is_async=_is_async(function),
-                wants_context=_wants_context(function, key),
+                is_async=is_async(function),
+                wants_context=wants_context(function),
                 has_own_key=type_key is not None,
                 queue=queue,
                 priority=priority,
@@ -122,6 +122,7 @@ class Profile:
                 rerun_after_loss=rerun_after_loss,
             )
             _check(registration)
+            check_model(key, model)
             self._registrations.append(registration)
             return function
 
@@ -131,8 +132,12 @@ class Profile:
 def pipe_registration(handler: Callable[..., Any]) -> Registration:
     """
     The registration of a pipe-mode handler: `(type_key, payload_text, ctx)` for every job.
+
+    Raises:
+        RegistrationError: it cannot be called in that way.
     """
-    return Registration("*", None, handler, is_async=_is_async(handler))
+    check_pipe(handler)
+    return Registration("*", None, handler, is_async=is_async(handler))
 
 
 def identity_of(job_type: type[Job]) -> str:
@@ -142,83 +147,40 @@ def identity_of(job_type: type[Job]) -> str:
     return f"{job_type.__module__}:{job_type.__qualname__}"
 
 
-def _annotated_model(function: Callable[..., Any]) -> type[Job]:
-    name = getattr(function, "__qualname__", repr(function))
-    parameters = list(inspect.signature(function).parameters)
-    try:
-        model = get_type_hints(function).get(parameters[0]) if parameters else None
-    except NameError as error:
-        msg = f"handler {name}: the annotation of its first argument cannot be resolved ({error}); pass job_type="
-        raise RegistrationError(msg) from error
-    if not (isinstance(model, type) and issubclass(model, Job)):
-        msg = f"handler {name}: annotate its first argument with a subclass of Job, or pass job_type="
-        raise RegistrationError(msg)
-    return model
-
-
-def _is_async(function: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
-
-
-def _wants_context(function: Callable[..., Any], type_key: str) -> bool:
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    positional = [p for p in inspect.signature(function).parameters.values() if p.kind in kinds]
-    required = [p for p in positional if p.default is inspect.Parameter.empty]
-    if len(required) > 2 or not positional:  # noqa: PLR2004 - the job and the context
-        msg = f"handler of {type_key}: takes {len(required)} arguments; it is called with (job, ctx) or (job)"
-        raise RegistrationError(msg)
-    return len(positional) > 1
-
-
 def _check(registration: Registration) -> None:
-    key = registration.type_key
-    problems = [
-        (_TYPE_KEY.fullmatch(key) is None, "a type key has 1 to 255 printable ASCII characters without blanks"),
-        (_QUEUE.fullmatch(registration.queue) is None, f"queue {registration.queue!r} must match {_QUEUE.pattern}"),
-        (not 0 <= registration.priority <= MAX_PRIORITY, f"priority must be 0 to {MAX_PRIORITY}"),
-        (registration.max_attempts is not None and registration.max_attempts < 1, "max_attempts must be at least 1"),
-        (registration.timeout is not None and registration.timeout <= timedelta(0), "timeout must be positive"),
-    ]
-    for is_broken, rule in problems:
+    for is_broken, rule in _rules(registration):
         if is_broken:
-            msg = f"handler of {key!r}: {rule}"
+            msg = f"handler of {registration.type_key!r}: {rule}"
             raise RegistrationError(msg)
-    if registration.job_type is not None:
-        _check_model(key, registration.job_type)
 
 
-def _check_model(key: str, model: type[Job]) -> None:
-    for name, info in model.model_fields.items():
-        read, written = info.validation_alias, info.serialization_alias
-        if written is not None and read is not None and read != written:
-            msg = f"handler of {key!r}: field {name} is written as {written!r} but read as {read!r}; give one alias"
-            raise RegistrationError(msg)
-    try:
-        secret = _secret_path(model.model_json_schema(mode="serialization"))
-    except PydanticInvalidForJsonSchema as error:
-        msg = f"handler of {key!r}: {model.__name__} cannot travel as JSON: {error.message}"
-        raise RegistrationError(msg) from error
-    if secret is not None:
-        msg = f"handler of {key!r}: {secret} is a secret type; operators read payloads, send its name instead"
-        raise RegistrationError(msg)
+def _rules(registration: Registration) -> Iterator[tuple[bool, str]]:
+    key, queue, timeout = registration.type_key, registration.queue, registration.timeout
+    errors = (registration.errors.fatal, registration.errors.transient)
+    yield not _is_text(key, _TYPE_KEY), "a type key has 1 to 255 printable ASCII characters without blanks"
+    yield not _is_text(queue, _QUEUE), f"queue {queue!r} must match {_QUEUE.pattern}"
+    yield not _is_whole(registration.priority, 0, MAX_PRIORITY), f"priority must be 0 to {MAX_PRIORITY}"
+    yield (
+        registration.max_attempts is not None and not _is_whole(registration.max_attempts, 1),
+        "max_attempts must be at least 1",
+    )
+    yield timeout is not None and not _is_positive(timeout), "timeout must be a positive timedelta"
+    yield not all(_are_exceptions(classes) for classes in errors), "fatal and transient are tuples of exception classes"
 
 
-def _secret_path(schema: object, path: str = "the payload") -> str | None:
-    """
-    Where in a JSON schema a secret hides, or None; pydantic marks secrets as write-only.
-    """
-    if isinstance(schema, list):
-        return next((found for item in schema if (found := _secret_path(item, path))), None)
-    if not isinstance(schema, dict):
-        return None
-    if schema.get("writeOnly") is True:
-        return path
-    return next((found for name, item in _children(schema) if (found := _secret_path(item, name))), None)
+def _is_text(value: object, pattern: re.Pattern[str]) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
-def _children(schema: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    for name, item in schema.items():
-        if name in ("properties", "$defs") and isinstance(item, dict):
-            yield from ((f"field {child}", value) for child, value in item.items())
-        else:
-            yield name, item
+def _is_whole(value: object, least: int, most: float = math.inf) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, timedelta) and value > timedelta(0)
+
+
+def _are_exceptions(value: object) -> bool:
+    return isinstance(value, tuple) and all(
+        isinstance(item, type) and issubclass(item, BaseException) for item in value
+    )

@@ -1,12 +1,17 @@
 """
 Events become log lines, metrics and spans.
+
+Importing this room is light: OpenTelemetry is imported when the first number or span needs it, its SDK by `turn_on`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chokaq_core.telemetry.fan_out import FanOut
+from chokaq_core.telemetry.gauges import Gauges, GaugeSnapshot
+from chokaq_core.telemetry.instruments import Instruments
 from chokaq_core.telemetry.log_events import LogEvents
 from chokaq_core.telemetry.metrics import Metrics
 from chokaq_core.telemetry.tags import Tags
@@ -15,11 +20,29 @@ if TYPE_CHECKING:
     from chokaq_core.policy.metric_tags import MetricRules
     from chokaq_core.ports import Events
 
-__all__ = ["build_events"]
+__all__ = ["GaugeSnapshot", "Gauges", "Telemetry", "build_events", "build_telemetry"]
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """
+    What an app tells the outside with: events as they happen, gauges when a timer looks. Both share the tag budgets.
+    """
+
+    events: Events
+    gauges: Gauges
+
+
+def build_telemetry(metric_rules: MetricRules) -> Telemetry:
+    """
+    The telemetry of one process.
+    """
+    tags, instruments = Tags(metric_rules), Instruments()
+    return Telemetry(FanOut(LogEvents(), Metrics(tags, instruments)), Gauges(tags, instruments))
 
 
 def build_events(metric_rules: MetricRules) -> Events:
     """
     What an app publishes its events to: log lines and metrics.
     """
-    return FanOut(LogEvents(), Metrics(Tags(metric_rules)))
+    return build_telemetry(metric_rules).events

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Lane = tuple[str, str]
 
+_NUMBER = int | float
+
 RAN = frozenset({"succeeded", "failed", "timed_out", "cancelled", "heartbeat_lost", "interrupted"})
 """Outcomes of runs whose handler ran; a rejected or postponed one has no duration worth a record."""
 
@@ -52,23 +54,28 @@ class _Tally:
     What one batch comes to.
     """
 
-    __slots__ = ("_counts", "_values", "tags")
+    __slots__ = ("_counts", "_lanes", "_values", "tags")
 
     def __init__(self, tags: Tags) -> None:
         self.tags = tags
         self._counts: dict[tuple[Instrument, tuple[str, ...]], int] = {}
         self._values: dict[tuple[Instrument, tuple[str, ...]], list[float]] = {}
+        self._lanes: dict[tuple[str, str], Lane] = {}
 
     def add(self, instrument: Instrument, tags: tuple[str, ...], amount: int = 1) -> None:
         key = (instrument, tags)
         self._counts[key] = self._counts.get(key, 0) + amount
 
     def measure(self, instrument: Instrument, tags: tuple[str, ...], value: object) -> None:
-        if isinstance(value, int | float) and math.isfinite(value):
+        if isinstance(value, _NUMBER) and math.isfinite(value):
             self._values.setdefault((instrument, tags), []).append(max(0.0, value))
 
     def lane(self, job: JobRef) -> Lane:
-        return self.tags.queue(job.queue), self.tags.type(job.type_key)
+        key = (job.queue, job.type_key)
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = (self.tags.queue(job.queue), self.tags.type(job.type_key))
+        return lane
 
     def hand_over(self, instruments: Instruments) -> None:
         for (instrument, tags), amount in self._counts.items():

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, TypeGuard, assert_never
 
 from chokaq_core.domain.failures import (
     Cancelled,
@@ -76,7 +76,7 @@ def decide(outcome: Outcome, facts: AttemptFacts, rules: RetryRules, roll: float
         case Succeeded():
             return Verdict(Move.COMPLETE)
         case Postponed(delay=delay):
-            return Verdict(Move.POSTPONE, delay=clamped(delay))
+            return Verdict(Move.POSTPONE, delay=clamped(delay if _is_duration(delay) else rules.circuit_breaker_delay))
         case Interrupted():
             return _within_lifetime(Verdict(Move.HAND_BACK, delay=timedelta(0)), facts, rules)
         case Rejected() | TimedOut() | Cancelled() | HeartbeatLost():
@@ -98,9 +98,16 @@ def _after_failure(failed: Failed, facts: AttemptFacts, rules: RetryRules, roll:
 
 
 def _delay(failed: Failed, facts: AttemptFacts, rules: RetryRules, roll: float) -> timedelta:
-    if failed.kind is FailureKind.THROTTLED and failed.retry_after is not None:
+    if failed.kind is FailureKind.THROTTLED and _is_duration(failed.retry_after):
         return throttled_delay(rules, retry_after=failed.retry_after)
     return backoff_delay(rules, failures=facts.attempt, roll=roll)
+
+
+def _is_duration(wish: object) -> TypeGuard[timedelta]:
+    """
+    Whether a wish of user code can be met: a number, say, counts as none, since nobody knows its unit.
+    """
+    return isinstance(wish, timedelta)
 
 
 def _within_lifetime(verdict: Verdict, facts: AttemptFacts, rules: RetryRules) -> Verdict:

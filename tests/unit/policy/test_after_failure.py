@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -119,6 +120,12 @@ def test_the_largest_wait_leads_to_a_retry_and_not_to_an_overflow() -> None:
 )
 def test_throttling_waits_as_asked_within_the_cap(asked: timedelta | None, delay: int) -> None:
     assert verdict(throttled(asked)) == retry_in(delay)
+
+
+@pytest.mark.parametrize("wish", [30, 0.5, "00:00:30", float("nan")])
+def test_a_wish_that_is_no_duration_counts_as_none(wish: Any) -> None:  # noqa: ANN401 - wrong on purpose
+    assert verdict(throttled(wish)) == retry_in(3)
+    assert verdict(Postponed("claimed elsewhere", wish)) == Verdict(Move.POSTPONE, delay=timedelta(seconds=5))
 
 
 def test_throttling_that_names_a_delay_gets_no_jitter() -> None:

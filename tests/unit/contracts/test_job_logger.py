@@ -54,12 +54,12 @@ def test_a_line_below_the_level_is_not_written(logger: JobLogger, caplog: pytest
 
 
 def test_a_line_names_the_place_it_was_written_at(logger: JobLogger, caplog: pytest.LogCaptureFixture) -> None:
-    def helper() -> None:
+    def warn() -> None:
         logger.info("from the caller's place", stacklevel=2)
 
     logger.info("from here")
     logger.log(logging.INFO, "from here")
-    helper()
+    warn()
     here = "test_a_line_names_the_place_it_was_written_at"
     assert [record.funcName for record in caplog.records] == [here, here, here]
     assert {record.filename for record in caplog.records} == {"test_job_logger.py"}

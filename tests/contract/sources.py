@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from chokaq_core.policy.circuit import CircuitRules
 from chokaq_core.ports import Store
 from chokaq_core.stores.sqlite import SqliteStore
 
@@ -21,9 +22,9 @@ class StoreSource(Protocol):
     One database, and stores that work on it.
     """
 
-    def open(self, now: Now | None = None) -> Store:
+    def open(self, now: Now | None = None, circuit_rules: CircuitRules | None = None) -> Store:
         """
-        A store with its schema made ready; with `now` in place of the database's clock.
+        A store with its schema made ready; with `now` in place of the database's clock, and other rules for circuits.
         """
 
     @property
@@ -41,11 +42,11 @@ class SqliteSource:
 
     path: Path | None
 
-    def open(self, now: Now | None = None) -> Store:
+    def open(self, now: Now | None = None, circuit_rules: CircuitRules | None = None) -> Store:
         """
         A store on the file, or one with a memory of its own.
         """
-        store: Store = SqliteStore(self.path, clock=now)
+        store: Store = SqliteStore(self.path, clock=now, circuit_rules=circuit_rules)
         store.prepare()
         return store
 

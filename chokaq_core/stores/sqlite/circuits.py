@@ -26,6 +26,15 @@ def read(transaction: Transaction) -> dict[str, Circuit]:
     return {row[0]: _circuit(row) for row in transaction.rows("circuits")}
 
 
+def release_probes(transaction: Transaction, job_ids: Iterable[str], rules: CircuitRules) -> None:
+    """
+    Lets the next claim probe where the probing job was taken from its worker.
+    """
+    board = Board(transaction, rules)
+    for job_id in job_ids:
+        board.release_probe(job_id)
+
+
 class Board:
     """
     The circuits within one transaction: what claims skip, what reports change, what is to be told.

@@ -30,12 +30,12 @@ Rank = tuple[int, int, str]
 @dataclass(frozen=True, slots=True)
 class Lane:
     """
-    One queue's claimable jobs of one type, with the first of them and the queue's limit.
+    One queue's claimable jobs of one type, with the first of them and how many more the queue's limit lets run.
     """
 
     queue: str
     type_key: str
-    max_workers: int | None
+    free: int | None
     head: Rank
     is_probe: bool = False
 
@@ -83,19 +83,31 @@ def claim_again(transaction: Transaction, worker_id: str, leases: dict[str, int]
 
 def _open_lanes(transaction: Transaction, board: Board) -> list[Lane]:
     """
-    Lanes that may be claimed from. A type that needs a probe has one lane of one job: its best in all queues.
+    Lanes that may be claimed from. A type that needs a probe has one lane of one job: its best in all queues with room.
     """
     lanes: list[Lane] = []
     probing: dict[str, Lane] = {}
-    for queue, type_key, max_workers, priority, due, job_id in transaction.rows("claim_heads"):
-        lane = Lane(queue, type_key, max_workers, (-priority, due, job_id))
-        if board.is_closed_to(type_key):
+    for lane in _lanes_with_room(transaction):
+        if board.is_closed_to(lane.type_key):
             continue
-        if not board.needs_probe(type_key):
+        if not board.needs_probe(lane.type_key):
             lanes.append(lane)
-        elif type_key not in probing or lane.head < probing[type_key].head:
-            probing[type_key] = replace(lane, is_probe=True)
+        elif lane.type_key not in probing or lane.head < probing[lane.type_key].head:
+            probing[lane.type_key] = replace(lane, is_probe=True)
     return [*lanes, *probing.values()]
+
+
+def _lanes_with_room(transaction: Transaction) -> Iterator[Lane]:
+    """
+    Lanes of open queues whose limit is not reached. Held jobs are counted only where a limit asks for it.
+    """
+    rows = transaction.rows("claim_heads")
+    is_limited = any(max_workers is not None for _, _, max_workers, *_ in rows)
+    busy = dict(transaction.rows("claim_busy")) if is_limited else {}
+    for queue, type_key, max_workers, priority, due, job_id in rows:
+        free = None if max_workers is None else max_workers - busy.get(queue, 0)
+        if free is None or free > 0:
+            yield Lane(queue, type_key, free, (-priority, due, job_id))
 
 
 def _with_circuit(job: ClaimedJob, board: Board) -> ClaimedJob:
@@ -197,12 +209,9 @@ def _feeds(transaction: Transaction, lanes: list[Lane], room: int) -> Iterator[t
     by_queue: defaultdict[str, list[Lane]] = defaultdict(list)
     for lane in lanes:
         by_queue[lane.queue].append(lane)
-    busy = _busy(transaction, lanes)
     for queue, own in by_queue.items():
-        limit = own[0].max_workers
-        free = room if limit is None else min(room, limit - busy.get(queue, 0))
-        if free > 0:
-            yield queue, _Feed(_merged(transaction, own, free))
+        free = own[0].free
+        yield queue, _Feed(_merged(transaction, own, room if free is None else min(room, free)))
 
 
 def _merged(transaction: Transaction, lanes: list[Lane], count: int) -> Iterator[Rank]:
@@ -222,9 +231,3 @@ def _rows_of(transaction: Transaction, lane: Lane, count: int) -> Iterator[Rank]
         return
     rows = transaction.rows("claim_lane", queue=lane.queue, type_key=lane.type_key, most=count)
     yield from ((-priority, due, job_id) for priority, due, job_id in islice(rows, 1, None))
-
-
-def _busy(transaction: Transaction, lanes: list[Lane]) -> dict[str, int]:
-    if all(lane.max_workers is None for lane in lanes):
-        return {}
-    return dict(transaction.rows("claim_busy"))

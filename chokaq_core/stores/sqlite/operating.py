@@ -18,7 +18,7 @@ from chokaq_core.ports import (
     ResurrectOutcome,
     Totals,
 )
-from chokaq_core.stores.sqlite.circuits import Board
+from chokaq_core.stores.sqlite.circuits import release_probes
 from chokaq_core.stores.sqlite.rows import micros, moment
 from chokaq_core.stores.sqlite.settling import Ending, count_endings, dead_letter, no_error
 
@@ -43,10 +43,8 @@ def cancel(
     Move cancel, each job by its own state; a fetched probe that is cancelled gives its permit back.
     """
     outcomes = [_cancel(transaction, job_id, by) for job_id in job_ids]
-    board = Board(transaction, circuit_rules)
-    for job_id, outcome in zip(job_ids, outcomes, strict=True):
-        if outcome is CancelOutcome.DEAD_LETTERED:
-            board.release_probe(job_id)
+    ended = [i for i, outcome in zip(job_ids, outcomes, strict=True) if outcome is CancelOutcome.DEAD_LETTERED]
+    release_probes(transaction, ended, circuit_rules)
     return outcomes
 
 
@@ -75,19 +73,20 @@ def purge(transaction: Transaction, job_ids: Sequence[str]) -> Sequence[bool]:
     ]
 
 
-def queues(transaction: Transaction) -> Sequence[QueueRow]:
+def queues(transaction: Transaction, circuit_rules: CircuitRules) -> Sequence[QueueRow]:
     """
     All queues by name.
     """
-    return [_queue_row(row, transaction.now) for row in transaction.rows("queues")]
+    rows = transaction.rows("queues", has_circuits=circuit_rules.is_enabled)
+    return [_queue_row(row, transaction.now) for row in rows]
 
 
-def change_queue(transaction: Transaction, name: str, change: QueueChange) -> QueueRow:
+def change_queue(transaction: Transaction, name: str, change: QueueChange, circuit_rules: CircuitRules) -> QueueRow:
     """
     Sets controls; a queue that is closed by it gives its fetched jobs back.
     """
     transaction.change("enqueue_queue", queue=name)
-    old = _one_queue(transaction, name)
+    old = _one_queue(transaction, name, circuit_rules)
     new = _changed(old, change)
     transaction.change(
         "change_queue",
@@ -98,9 +97,10 @@ def change_queue(transaction: Transaction, name: str, change: QueueChange) -> Qu
         zombie_timeout=None if new.zombie_timeout is None else int(new.zombie_timeout.total_seconds()),
     )
     if new.is_paused or not new.is_active:
-        fetched = transaction.rows("change_queue_fetched", name=name)
-        transaction.change_each("turn_release", [{"id": row[0], "now": transaction.now} for row in fetched])
-    return _one_queue(transaction, name)
+        fetched = [job_id for (job_id,) in transaction.rows("change_queue_fetched", name=name)]
+        transaction.change_each("turn_release", [{"id": job_id, "now": transaction.now} for job_id in fetched])
+        release_probes(transaction, fetched, circuit_rules)
+    return _one_queue(transaction, name, circuit_rules)
 
 
 def totals(transaction: Transaction) -> Mapping[str, Totals]:
@@ -151,8 +151,8 @@ def _resurrect(transaction: Transaction, job_id: str, by: str) -> ResurrectOutco
     return ResurrectOutcome.RESURRECTED
 
 
-def _one_queue(transaction: Transaction, name: str) -> QueueRow:
-    return next(row for row in queues(transaction) if row.name == name)
+def _one_queue(transaction: Transaction, name: str, circuit_rules: CircuitRules) -> QueueRow:
+    return next(row for row in queues(transaction, circuit_rules) if row.name == name)
 
 
 def _queue_row(row: tuple[str, int, int, int | None, int | None, int, int, int | None], now: int) -> QueueRow:

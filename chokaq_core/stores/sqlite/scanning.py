@@ -12,7 +12,7 @@ from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.moves import Move
 from chokaq_core.policy.rescue import Suspect
 from chokaq_core.ports import BeatAnswer, Demand, HeldJob, MovedJob, Suspects, TimerRow, WorkerFacts, WorkerState
-from chokaq_core.stores.sqlite.circuits import Board
+from chokaq_core.stores.sqlite.circuits import release_probes
 from chokaq_core.stores.sqlite.rows import micros, moment, moment_or_none, span_micros
 from chokaq_core.stores.sqlite.settling import Ending, count_endings, dead_letter
 
@@ -38,7 +38,7 @@ def recover(
     older_than = transaction.now - span_micros(fetched_for)
     rows = transaction.rows("recover_found", older_than=older_than, most=limit)
     transaction.change_each("turn_release", [{"id": row[0], "now": transaction.now} for row in rows])
-    _release_probes(transaction, [row[0] for row in rows], circuit_rules)
+    release_probes(transaction, [row[0] for row in rows], circuit_rules)
     return [MovedJob(*row[:5]) for row in rows]
 
 
@@ -60,7 +60,7 @@ def bury(transaction: Transaction, burials: Sequence[Burial], circuit_rules: Cir
     """
     applied = [_bury(transaction, burial) for burial in burials]
     buried = [burial.suspect.job_id for burial, is_applied in zip(burials, applied, strict=True) if is_applied]
-    _release_probes(transaction, buried, circuit_rules)
+    release_probes(transaction, buried, circuit_rules)
     return applied
 
 
@@ -80,13 +80,13 @@ def timers(transaction: Transaction) -> Mapping[str, TimerRow]:
     return {name: _timer_row(transaction, tuple(row)) for name, *row in transaction.rows("timers")}
 
 
-def demand(transaction: Transaction, bound: int) -> Demand:
+def demand(transaction: Transaction, bound: int, circuit_rules: CircuitRules) -> Demand:
     """
     What waits, counted up to a bound, and who is there for it.
     """
     return Demand(
         now=moment(transaction.now),
-        claimable=min(bound, _claimable(transaction, bound)),
+        claimable=min(bound, _claimable(transaction, bound, circuit_rules)),
         looking_workers=transaction.value("demand_workers"),
         next_due_at=moment_or_none(transaction.value("claim_next_due")),
     )
@@ -136,14 +136,14 @@ def prune_workers(transaction: Transaction, silent_for: timedelta) -> int:
     return gone
 
 
-def _claimable(transaction: Transaction, bound: int) -> int:
+def _claimable(transaction: Transaction, bound: int, circuit_rules: CircuitRules) -> int:
     """
     Due jobs that a claim could take now, as far as the limits of their queues leave room.
     """
     waiting: defaultdict[str, int] = defaultdict(int)
     limits: dict[str, int | None] = {}
     for query in ("demand_lanes", "demand_due"):
-        for queue, max_workers, count in transaction.rows(query, most=bound):
+        for queue, max_workers, count in transaction.rows(query, most=bound, has_circuits=circuit_rules.is_enabled):
             waiting[queue] += count
             limits[queue] = max_workers
     busy = dict(transaction.rows("claim_busy")) if any(limit is not None for limit in limits.values()) else {}
@@ -151,15 +151,6 @@ def _claimable(transaction: Transaction, bound: int) -> int:
         count if (limit := limits[queue]) is None else max(0, min(count, limit - busy.get(queue, 0)))
         for queue, count in waiting.items()
     )
-
-
-def _release_probes(transaction: Transaction, job_ids: Sequence[str], circuit_rules: CircuitRules) -> None:
-    """
-    Lets the next claim probe where the probing job was taken from its worker.
-    """
-    board = Board(transaction, circuit_rules)
-    for job_id in job_ids:
-        board.release_probe(job_id)
 
 
 def _progress_values(progress: Progress) -> dict[str, object]:

@@ -171,7 +171,7 @@ class SqliteStore:
         What waits, and who is there for it.
         """
         with self._database.read() as transaction:
-            return scanning.demand(transaction, bound)
+            return scanning.demand(transaction, bound, self._circuit_rules)
 
     def find(self, job_id: str) -> HotJob | ArchivedJob | DeadJob | None:
         """
@@ -218,14 +218,14 @@ class SqliteStore:
         All queues.
         """
         with self._database.read() as transaction:
-            return operating.queues(transaction)
+            return operating.queues(transaction, self._circuit_rules)
 
     def change_queue(self, name: str, change: QueueChange) -> QueueRow:
         """
         Sets a queue's controls.
         """
         with self._database.write() as transaction:
-            return operating.change_queue(transaction, name, change)
+            return operating.change_queue(transaction, name, change, self._circuit_rules)
 
     def circuits(self) -> Sequence[Circuit]:
         """

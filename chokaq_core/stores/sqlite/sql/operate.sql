@@ -47,18 +47,22 @@ UPDATE JobsDLQ SET
 WHERE Id = :id;
 
 -- name: queues
--- Controls with what waits and runs. Rows that came due since the last claim are not ready yet and wait all the same.
+-- Controls with what waits and runs. Rows that came due since the last claim are not ready yet and wait all the same;
+-- the lag leaves out types that their circuits hold back.
 SELECT
     q.Name, q.IsPaused, q.IsActive, q.MaxWorkers, q.ZombieTimeoutSeconds,
     coalesce(r.Jobs, 0) + coalesce(d.Jobs, 0), coalesce(a.Jobs, 0),
     coalesce(min(r.Oldest, d.Oldest), r.Oldest, d.Oldest)
 FROM Queues AS q
 LEFT JOIN (
-    SELECT Queue, count(*) AS Jobs, min(DueAtUtc) AS Oldest FROM JobsHot WHERE IsReady = 1 GROUP BY Queue
+    SELECT h.Queue, count(*) AS Jobs, min(iif(c.Type IS NULL, h.DueAtUtc, NULL)) AS Oldest
+    FROM JobsHot AS h LEFT JOIN Circuits AS c ON h.Type = c.Type AND c.State <> 0 AND :has_circuits
+    WHERE h.IsReady = 1 GROUP BY h.Queue
 ) AS r ON q.Name = r.Queue
 LEFT JOIN (
-    SELECT Queue, count(*) AS Jobs, min(DueAtUtc) AS Oldest FROM JobsHot
-    WHERE IsReady = 0 AND Status = 0 AND DueAtUtc <= :now GROUP BY Queue
+    SELECT h.Queue, count(*) AS Jobs, min(iif(c.Type IS NULL, h.DueAtUtc, NULL)) AS Oldest
+    FROM JobsHot AS h LEFT JOIN Circuits AS c ON h.Type = c.Type AND c.State <> 0 AND :has_circuits
+    WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= :now GROUP BY h.Queue
 ) AS d ON q.Name = d.Queue
 LEFT JOIN (SELECT Queue, count(*) AS Jobs FROM JobsHot WHERE WorkerId > '' GROUP BY Queue) AS a ON q.Name = a.Queue
 ORDER BY q.Name;

@@ -32,7 +32,8 @@ UPDATE Timers SET
 WHERE Name = :name;
 
 -- name: timers
-SELECT Name, LastStartedUtc, LastSucceededUtc, LastOutcome FROM Timers;
+-- Without the row that remembers the last delayed wake, which never started.
+SELECT Name, LastStartedUtc, LastSucceededUtc, LastOutcome FROM Timers WHERE LastStartedUtc IS NOT NULL;
 
 -- name: demand_lanes
 -- Ready rows of each lane that may be claimed from, counted no further than a bound: queues that are open, types that are
@@ -46,19 +47,20 @@ SELECT
     ))
 FROM Lanes AS l
 INNER JOIN Queues AS q ON l.Queue = q.Name AND q.IsPaused = 0 AND q.IsActive = 1
-LEFT JOIN Circuits AS c ON l.Type = c.Type AND c.State <> 0
+LEFT JOIN Circuits AS c ON l.Type = c.Type AND c.State <> 0 AND :has_circuits
 WHERE c.Type IS NULL OR (c.State = 1 AND c.ResetAtUtc <= :now) OR (c.State = 2 AND c.ProbeUntilUtc <= :now);
 
 -- name: demand_due
--- The same for rows whose due time has come since the last claim.
-SELECT d.Queue, q.MaxWorkers, count(*) FROM (
-    SELECT h.Queue, h.Type FROM JobsHot AS h
-    WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= :now
+-- The same for rows whose due time has come since the last claim. Rows that may not be claimed do not use up the bound.
+SELECT d.Queue, d.MaxWorkers, count(*) - count(d.Probing) + count(DISTINCT d.Probing) FROM (
+    SELECT h.Queue, q.MaxWorkers, c.Type AS Probing FROM JobsHot AS h
+    CROSS JOIN Queues AS q ON h.Queue = q.Name AND q.IsPaused = 0 AND q.IsActive = 1
+    LEFT JOIN Circuits AS c ON h.Type = c.Type AND c.State <> 0 AND :has_circuits
+    WHERE
+        h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= :now
+        AND (c.Type IS NULL OR (c.State = 1 AND c.ResetAtUtc <= :now) OR (c.State = 2 AND c.ProbeUntilUtc <= :now))
     LIMIT :most
 ) AS d
-INNER JOIN Queues AS q ON d.Queue = q.Name AND q.IsPaused = 0 AND q.IsActive = 1
-LEFT JOIN Circuits AS c ON d.Type = c.Type AND c.State <> 0
-WHERE c.Type IS NULL
 GROUP BY d.Queue;
 
 -- name: demand_workers

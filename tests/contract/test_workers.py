@@ -184,6 +184,14 @@ class TestClaimable:
 
         assert _claimable(stage) == 1
 
+    def test_those_of_closed_queues_do_not_use_up_the_bound(self, stage: Stage) -> None:
+        stage.add_many(5, queue="mail", delay=SECOND)
+        stage.add(queue="other", delay=2 * SECOND)
+        stage.set_queue("mail", is_paused=True)
+        stage.clock.advance(MINUTE)
+
+        assert _claimable(stage, bound=3) == 1
+
     def test_those_of_a_limited_queue_count_as_far_as_its_limit_leaves_room(self, stage: Stage) -> None:
         stage.set_queue("mail", max_workers=3)
         stage.add_many(5, queue="mail")

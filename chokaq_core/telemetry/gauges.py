@@ -5,9 +5,11 @@ Gauges: how things stand, told by the timers, so that they speak when no worker 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chokaq_core.telemetry import instruments as of
@@ -17,13 +19,18 @@ if TYPE_CHECKING:
     from chokaq_core.telemetry.instruments import Instrument
     from chokaq_core.telemetry.tags import Tags
 
+Points = Mapping[tuple[str, ...], float]
+
+FRESH_FOR = timedelta(minutes=3)
+"""How long a reading is exported: three times the usual interval of the timer that refreshes it."""
+
 _log = logging.getLogger("chokaq.telemetry")
 
 
 @dataclass(frozen=True, slots=True)
 class GaugeSnapshot:
     """
-    How things stand. What could not be found out is None, or missing from its mapping, and its gauge keeps silent.
+    How things stand. What could not be found out is None: its gauge goes on with what was known while that is fresh.
 
     Attributes:
         lag_max: by queue, how long its longest waiting due job has waited; paused and inactive queues are left out.
@@ -35,33 +42,43 @@ class GaugeSnapshot:
         timers_silence: by timer, time since its last successful run.
     """
 
-    lag_max: Mapping[str, timedelta] = field(default_factory=dict)
-    depth: Mapping[str, int] = field(default_factory=dict)
-    paused: Mapping[str, bool] = field(default_factory=dict)
-    dlq_depth: Mapping[str, int] = field(default_factory=dict)
+    lag_max: Mapping[str, timedelta] | None = None
+    depth: Mapping[str, int] | None = None
+    paused: Mapping[str, bool] | None = None
+    dlq_depth: Mapping[str, int] | None = None
     heartbeat_age_max: timedelta | None = None
     workers_alive: int | None = None
-    timers_silence: Mapping[str, timedelta] = field(default_factory=dict)
+    timers_silence: Mapping[str, timedelta] | None = None
 
 
 class Gauges:
     """
-    Sets the gauges of the meter `ChokaQ`.
+    The gauges of the meter `ChokaQ`.
 
-    A value is exported once, for the interval that it was set in. So a process whose timers have moved to another
-    instance falls silent instead of repeating what was.
+    What was refreshed is exported while it is fresh. A process whose timers have moved to another instance falls silent
+    then, instead of repeating for ever what once was.
     """
 
-    def __init__(self, tags: Tags, instruments: Instruments | None = None) -> None:
+    def __init__(
+        self,
+        tags: Tags,
+        instruments: Instruments | None = None,
+        *,
+        fresh_for: timedelta = FRESH_FOR,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._tags = tags
         self._instruments = instruments if instruments is not None else Instruments()
+        self._fresh_for = fresh_for.total_seconds()
+        self._monotonic = monotonic
+        self._readings: dict[Instrument, _Reading] = {}
 
     def refresh(self, snapshot: GaugeSnapshot) -> None:
         """
-        Sets every gauge that the snapshot knows of; one that fails is told and the others are set all the same.
+        Takes what the snapshot knows of; a gauge that fails is told and the others are refreshed all the same.
         """
         queue, timer = self._tags.queue, self._tags.timer
-        readings: tuple[tuple[Instrument, Callable[[], Mapping[tuple[str, ...], float]]], ...] = (
+        reads: tuple[tuple[Instrument, Callable[[], Points | None]], ...] = (
             (of.LAG_MAX, lambda: _merged(max, queue, _seconds(snapshot.lag_max))),
             (of.DEPTH, lambda: _merged(_plus, queue, snapshot.depth)),
             (of.PAUSED, lambda: _merged(max, queue, snapshot.paused)),
@@ -70,23 +87,41 @@ class Gauges:
             (of.WORKERS_ALIVE, lambda: _single(snapshot.workers_alive)),
             (of.TIMERS_SILENCE, lambda: _merged(max, timer, _seconds(snapshot.timers_silence))),
         )
-        for instrument, read in readings:
-            self._set_safely(instrument, read)
+        for instrument, read in reads:
+            self._refresh_safely(instrument, read)
 
-    def _set_safely(self, instrument: Instrument, read: Callable[[], Mapping[tuple[str, ...], float]]) -> None:
+    def _refresh_safely(self, instrument: Instrument, read: Callable[[], Points | None]) -> None:
         try:
-            for tags, value in read().items():
-                self._instruments.set(instrument, tags, value)
+            points = read()
+            if points is not None:
+                self._readings[instrument] = _Reading(points, self._monotonic())
+                self._instruments.observe(instrument, partial(self._fresh_points, instrument))
         except Exception as fault:  # noqa: BLE001 - one gauge's fault is not the others'
-            _log.warning("gauge %s could not be set: %s", instrument.name, type(fault).__qualname__)
+            _log.warning("gauge %s could not be refreshed: %s", instrument.name, type(fault).__qualname__)
+
+    def _fresh_points(self, instrument: Instrument) -> Points:
+        reading = self._readings[instrument]
+        return reading.points if self._monotonic() - reading.at <= self._fresh_for else {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """
+    A gauge's values by tags, and when they were read.
+    """
+
+    points: Points
+    at: float
 
 
 def _merged(
-    merge: Callable[[float, float], float], tag: Callable[[object], str], values: Mapping[str, float]
-) -> dict[tuple[str, ...], float]:
+    merge: Callable[[float, float], float], tag: Callable[[object], str], values: Mapping[str, float] | None
+) -> Points | None:
     """
     The values by tag; those that share the overflow tag become one.
     """
+    if values is None:
+        return None
     merged: dict[tuple[str, ...], float] = {}
     for name, value in values.items():
         key = (tag(name),)
@@ -98,12 +133,12 @@ def _plus(one: float, other: float) -> float:
     return one + other
 
 
-def _single(value: float | None) -> dict[tuple[str, ...], float]:
-    return {} if value is None else {(): value}
+def _single(value: float | None) -> Points | None:
+    return None if value is None else {(): value}
 
 
-def _seconds(values: Mapping[str, timedelta]) -> dict[str, float]:
-    return {name: value.total_seconds() for name, value in values.items()}
+def _seconds(values: Mapping[str, timedelta] | None) -> dict[str, float] | None:
+    return None if values is None else {name: value.total_seconds() for name, value in values.items()}
 
 
 def _in_seconds(value: timedelta | None) -> float | None:

@@ -5,13 +5,13 @@ The instruments of the meter `ChokaQ`: a public contract, letter for letter.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from opentelemetry.metrics import Meter
+    from opentelemetry.metrics import CallbackOptions, Meter
 
 METER_NAME = "ChokaQ"
 
@@ -24,7 +24,7 @@ class Kind(StrEnum):
     COUNTER = "counter"
     UP_DOWN_COUNTER = "up_down_counter"
     HISTOGRAM = "histogram"
-    GAUGE = "gauge"
+    GAUGE = "observable_gauge"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,32 +102,43 @@ class Instruments:
         """
         Adds to a counter of either kind.
         """
-        self._of(instrument).add(amount, dict(zip(instrument.tags, tags, strict=True)))
+        self._of(instrument).add(amount, _attributes(instrument, tags))
 
     def record(self, instrument: Instrument, tags: tuple[str, ...], values: list[float]) -> None:
         """
         Records values of a histogram that share their tags.
         """
-        record, attributes = self._of(instrument).record, dict(zip(instrument.tags, tags, strict=True))
+        record, attributes = self._of(instrument).record, _attributes(instrument, tags)
         for value in values:
             record(value, attributes)
 
-    def set(self, instrument: Instrument, tags: tuple[str, ...], value: float) -> None:
+    def observe(self, instrument: Instrument, read: Callable[[], Mapping[tuple[str, ...], float]]) -> None:
         """
-        Sets a gauge.
+        Has a gauge ask for its values, by tags, whenever metrics are exported; only the first reader counts.
         """
-        self._of(instrument).set(value, dict(zip(instrument.tags, tags, strict=True)))
+        from opentelemetry.metrics import Observation  # noqa: PLC0415 - importing this room stays light
 
-    def _of(self, instrument: Instrument) -> Any:  # noqa: ANN401 - four kinds behind one door
+        def observations(_: CallbackOptions) -> list[Observation]:
+            return [Observation(value, _attributes(instrument, tags)) for tags, value in read().items()]
+
+        self._of(instrument, callbacks=[observations])
+
+    def _of(self, instrument: Instrument, **options: Any) -> Any:  # noqa: ANN401 - four kinds behind one door
         made = self._made.get(instrument)
         if made is None:
             with self._lock:
-                made = self._made.setdefault(instrument, self._make(instrument))
+                made = self._made.get(instrument)
+                if made is None:
+                    made = self._made[instrument] = self._make(instrument, options)
         return made
 
-    def _make(self, instrument: Instrument) -> Any:  # noqa: ANN401 - the same
+    def _make(self, instrument: Instrument, options: dict[str, Any]) -> Any:  # noqa: ANN401 - the same
         create = getattr(self._meter(), f"create_{instrument.kind}")
-        return create(instrument.name, unit=instrument.unit, description=instrument.meaning)
+        return create(instrument.name, unit=instrument.unit, description=instrument.meaning, **options)
+
+
+def _attributes(instrument: Instrument, tags: tuple[str, ...]) -> dict[str, str]:
+    return dict(zip(instrument.tags, tags, strict=True))
 
 
 def _global_meter() -> Meter:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -32,9 +33,9 @@ class Bridge(Protocol):
         Starts a blocking call on a thread.
         """
 
-    def on_loop(self, coroutine: Any) -> Future[Any]:  # noqa: ANN401 - any coroutine
+    def on_loop(self, coroutine: Any, offer_cancel: Callable[[Callable[[], object]], None]) -> Future[Any]:  # noqa: ANN401
         """
-        Starts a coroutine on the event loop, from another thread.
+        Starts a coroutine on the event loop, from another thread; what interrupts it is given to `offer_cancel`.
         """
 
 
@@ -82,10 +83,20 @@ def _wrap(middleware: Middleware, inner: Entry, bridge: Bridge) -> Entry:
 
 
 async def _await_thread(bridge: Bridge, call: Callable[..., Any], run: Run, job: object, ctx: object) -> Any:  # noqa: ANN401
-    return await asyncio.wrap_future(bridge.on_thread(partial(call, run, job, ctx)))
+    """
+    Waits for a thread to its end. It cannot be cancelled: it looks at `ctx.cancelled`, and until it ends it is not over.
+    """
+    loop, has_ended = asyncio.get_running_loop(), asyncio.Event()
+    future = bridge.on_thread(partial(call, run, job, ctx))
+    future.add_done_callback(lambda _: loop.call_soon_threadsafe(has_ended.set))
+    while not future.done():
+        with suppress(asyncio.CancelledError):
+            await has_ended.wait()
+    return future.result()
 
 
 def _block_on_loop(bridge: Bridge, call: Callable[..., Any], run: Run, job: object, ctx: object) -> Any:  # noqa: ANN401
-    future = bridge.on_loop(call(run, job, ctx))
-    run.on_stop(future.cancel)
-    return future.result()
+    """
+    Waits for a coroutine to its end, which comes sooner when the run is told to stop.
+    """
+    return bridge.on_loop(call(run, job, ctx), run.on_stop).result()

@@ -51,8 +51,8 @@ class _Bridge:
     def on_thread(self, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - a future of whatever the call returns
         return self.threads.submit(call)
 
-    def on_loop(self, coroutine: Any) -> Any:  # noqa: ANN401
-        return self.loop.submit(coroutine)
+    def on_loop(self, coroutine: Any, offer_cancel: Callable[[Callable[[], object]], None]) -> Any:  # noqa: ANN401
+        return self.loop.submit(coroutine, offer_cancel)
 
 
 class Executor:

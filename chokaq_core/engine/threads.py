@@ -8,6 +8,7 @@ import asyncio
 import queue
 import threading
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -71,11 +72,17 @@ class LoopThread:
         """
         self._running_loop().call_soon_threadsafe(function, *arguments)
 
-    def submit(self, coroutine: Any) -> Future[Any]:  # noqa: ANN401 - any coroutine
+    def submit(self, coroutine: Any, offer_cancel: Callable[[Callable[[], object]], None]) -> Future[Any]:  # noqa: ANN401
         """
-        Runs a coroutine on the loop and answers through a future.
+        Runs a coroutine on the loop and answers through a future, which is done when the coroutine is and not before.
+
+        Args:
+            offer_cancel: is given, on the loop, what interrupts the coroutine from any thread.
         """
-        return asyncio.run_coroutine_threadsafe(coroutine, self._running_loop())
+        future: Future[Any] = Future()
+        loop = self._running_loop()
+        loop.call_soon_threadsafe(lambda: loop.create_task(_resolve_on_loop(future, coroutine, offer_cancel)))
+        return future
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
@@ -95,6 +102,22 @@ class LoopThread:
                 loop.run_forever()
             except (SystemExit, KeyboardInterrupt) as error:
                 loop.call_exception_handler({"message": "a task tried to end the process", "exception": error})
+
+
+async def _resolve_on_loop(
+    future: Future[Any],
+    coroutine: Any,  # noqa: ANN401
+    offer_cancel: Callable[[Callable[[], object]], None],
+) -> None:
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    if task is not None:
+        offer_cancel(partial(loop.call_soon_threadsafe, task.cancel))
+    try:
+        result = await coroutine
+    except BaseException as error:  # noqa: BLE001 - whatever a handler raises belongs to its future
+        future.set_exception(error)
+    else:
+        future.set_result(result)
 
 
 def _resolve(future: Future[Any], call: Callable[[], Any]) -> None:

@@ -1,0 +1,151 @@
+"""
+A real store whose calls can be counted, failed, or held up at a chosen moment.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable
+from typing import Any, cast
+
+from chokaq_core.domain.errors import StoreUnavailableError
+from chokaq_core.ports import Store
+
+WAIT_SECONDS = 30.0
+"""How long a held call waits to be let go; long enough to tell a hang from a slow machine."""
+
+Step = Callable[[], object]
+
+
+class Hold:
+    """
+    A call that has been stopped on its way: `reached` tells that it is there, `release` lets it go on.
+    """
+
+    def __init__(self) -> None:
+        self._reached = threading.Event()
+        self._released = threading.Event()
+
+    def __call__(self) -> None:
+        self._reached.set()
+        assert self._released.wait(WAIT_SECONDS), "a held call was never let go"
+
+    def wait_until_reached(self) -> None:
+        """
+        Returns once a call is held.
+        """
+        assert self._reached.wait(WAIT_SECONDS), "the call that was to be held never came"
+
+    def release(self) -> None:
+        """
+        Lets the call go on.
+        """
+        self._released.set()
+
+
+class FaultyStore:
+    """
+    Passes every call on to the real store, with what a test has ordered for it before or after.
+
+    Attributes:
+        calls: how often each method was called.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._before: defaultdict[str, deque[Step]] = defaultdict(deque)
+        self._after: defaultdict[str, deque[Step]] = defaultdict(deque)
+        self._is_away: set[str] = set()
+        self.calls: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the method answers
+        method = getattr(self._store, name)
+
+        def call(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+            self._enter(name)
+            answer = method(*arguments, **options)
+            self._step(self._after[name])
+            return answer
+
+        return call
+
+    def as_store(self) -> Store:
+        """
+        The same object by the port's type.
+        """
+        return cast("Store", self)
+
+    def total_calls(self) -> int:
+        """
+        Calls of all methods together.
+        """
+        return self.calls.total()
+
+    def refuse(self, name: str, times: int = 1) -> None:
+        """
+        The next calls fail before the real store hears of them.
+        """
+        self._before[name].extend([_fail] * times)
+
+    def lose_answer(self, name: str, times: int = 1) -> None:
+        """
+        The next calls are carried out, and then fail.
+        """
+        self._after[name].extend([_fail] * times)
+
+    def go_away(self, *names: str) -> None:
+        """
+        Every call of these methods fails before it is carried out, until `come_back`.
+        """
+        with self._lock:
+            self._is_away.update(names)
+
+    def come_back(self) -> None:
+        """
+        Ends `go_away`.
+        """
+        with self._lock:
+            self._is_away.clear()
+
+    def hold_before(self, name: str) -> Hold:
+        """
+        Stops the next call before it is carried out.
+        """
+        hold = Hold()
+        self._before[name].append(hold)
+        return hold
+
+    def hold_after(self, name: str) -> Hold:
+        """
+        Stops the next call after it was carried out and before it is answered.
+        """
+        hold = Hold()
+        self._after[name].append(hold)
+        return hold
+
+    def after(self, name: str, step: Step) -> None:
+        """
+        Does something after the next call was carried out and before it is answered.
+        """
+        self._after[name].append(step)
+
+    def _enter(self, name: str) -> None:
+        with self._lock:
+            self.calls[name] += 1
+            is_away = name in self._is_away
+        if is_away:
+            _fail()
+        self._step(self._before[name])
+
+    def _step(self, steps: deque[Step]) -> None:
+        with self._lock:
+            step = steps.popleft() if steps else None
+        if step is not None:
+            step()
+
+
+def _fail() -> None:
+    msg = "the database is away"
+    raise StoreUnavailableError(msg)

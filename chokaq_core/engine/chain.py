@@ -84,7 +84,7 @@ def _wrap(middleware: Middleware, inner: Entry, bridge: Bridge) -> Entry:
 
 async def _await_thread(bridge: Bridge, call: Callable[..., Any], run: Run, job: object, ctx: object) -> Any:  # noqa: ANN401
     """
-    Waits for a thread to its end. It cannot be cancelled: it looks at `ctx.cancelled`, and until it ends it is not over.
+    Waits for a thread to its end. It cannot be cancelled; it looks at `ctx.cancelled`, and is not over until it ends.
     """
     loop, has_ended = asyncio.get_running_loop(), asyncio.Event()
     future = bridge.on_thread(partial(call, run, job, ctx))

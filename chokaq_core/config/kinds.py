@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from chokaq_core.config.schedules import EXPRESSIBLE, is_expressible
+from chokaq_core.config.periods import EXPRESSIBLE, is_expressible
 from chokaq_core.domain.durations import RULE as DURATION_RULE
 from chokaq_core.domain.durations import DurationError, format_duration, parse_duration
 from chokaq_core.domain.secret import MASK, Secret

@@ -8,7 +8,7 @@ import pytest
 from croniter import croniter
 
 from chokaq_core.config import Schedules, load_settings, schedules_of
-from chokaq_core.config.schedules import EXPRESSIBLE, is_expressible, schedule_of
+from chokaq_core.config.periods import EXPRESSIBLE, is_expressible, schedule_of
 
 MIDNIGHT = datetime(2030, 5, 10, tzinfo=UTC)
 

@@ -134,7 +134,7 @@ class StoreThread:
             prefetch=min(work.prefetch, MAX_BATCH),
             after_queue=self._last_queue,
             looks_again_within=work.looks_again_within,
-            reports=tuple(report for e in ended if (report := self._report(e)) is not None),
+            reports=self._reports(ended),
         )
         return _Pending(turn, work, ended, tuple(held_back))
 
@@ -181,21 +181,21 @@ class StoreThread:
         Whether a fetched job's circuit has opened since it was fetched.
         """
         circuit = self._circuits.get(job.type_key)
-        return circuit is not None and circuit.state is not CircuitState.CLOSED and not job.is_probe
+        if circuit is None or circuit.state is CircuitState.CLOSED:
+            return False
+        return circuit.probe_job_id != job.lease.job_id
 
-    def _report(self, ended: Ended) -> CircuitReport | None:
+    def _reports(self, ended: Iterable[Ended]) -> tuple[CircuitReport, ...]:
         """
-        What a run has to tell its circuit; a success has something to tell only where there were failures.
+        What runs have to tell their circuits; a success has something to tell only where there were failures.
         """
-        job, signal = ended.run.job, signal_of(ended.outcome)
-        is_told = {
-            CircuitSignal.FAILURE: True,
-            CircuitSignal.SUCCESS: job.is_probe or job.type_key in self._circuits,
-            CircuitSignal.RELEASED: job.is_probe,
-        }
-        if not is_told[signal]:
-            return None
-        return CircuitReport(job.type_key, job.lease.job_id, job.circuit_generation, signal)
+        told = [(e.run.job, signal_of(e.outcome)) for e in ended]
+        failing = {job.type_key for job, signal in told if signal is CircuitSignal.FAILURE} | self._circuits.keys()
+        return tuple(
+            CircuitReport(job.type_key, job.lease.job_id, job.circuit_generation, signal)
+            for job, signal in told
+            if job.is_probe or (job.type_key in failing and signal is not CircuitSignal.RELEASED)
+        )
 
     def _runs(self, jobs: Iterable[ClaimedJob]) -> tuple[list[Run], list[Settlement]]:
         """
@@ -280,7 +280,7 @@ def _look(answer: TurnAnswer) -> Look:
 
 
 def _circuit_facts(event: CircuitEvent) -> dict[str, object]:
-    return {"type": event.type_key, "state": event.state.name.lower(), "event": str(event.name)}
+    return {"type": event.type_key, "state": event.state.name.lower(), "change": str(event.name)}
 
 
 def _seconds(rules: RetryRules) -> float:

@@ -71,15 +71,17 @@ def signal_of(outcome: Outcome | None) -> CircuitSignal:
             return CircuitSignal.RELEASED
 
 
-def is_closed_to(circuit: Circuit, now: datetime) -> bool:
+def is_closed_to(circuit: Circuit, rules: CircuitRules, now: datetime) -> bool:
     """
     Whether claims skip the type now.
+
+    A time further off than the rules put it was written before the clock was set back; nobody waits for it.
     """
     match circuit.state:
         case CircuitState.OPEN:
-            return circuit.reset_at is not None and now < circuit.reset_at
+            return circuit.reset_at is not None and now < circuit.reset_at <= now + rules.break_duration
         case CircuitState.HALF_OPEN:
-            return circuit.probe_until is not None and now < circuit.probe_until
+            return circuit.probe_until is not None and now < circuit.probe_until <= now + rules.probe_timeout
         case CircuitState.CLOSED:
             return False
 
@@ -121,7 +123,8 @@ def _hear_closed(circuit: Circuit, signal: CircuitSignal, rules: CircuitRules, n
         return Change(replace(circuit, failure_times=()))
     if signal is CircuitSignal.RELEASED:
         return Change(circuit)
-    recent = tuple(at for at in circuit.failure_times if now - at <= rules.failure_window)
+    # A failure from the future was noted before the clock was set back. It counts, as if it were of now.
+    recent = (min(at, now) for at in circuit.failure_times if now - at <= rules.failure_window)
     times = (*recent, now)[-rules.failure_threshold :]
     if len(times) < rules.failure_threshold:
         return Change(replace(circuit, failure_times=times))
@@ -143,8 +146,12 @@ def release(circuit: Circuit, now: datetime) -> Change:
     """
     Gives the probe's permit back: the next claim may probe.
     """
-    new = replace(
-        circuit, state=CircuitState.OPEN, reset_at=now, probe_job_id=None, probe_worker_id=None, probe_until=None
+    new = Circuit(
+        circuit.type_key,
+        state=CircuitState.OPEN,
+        opened_at=circuit.opened_at,
+        reset_at=now,
+        generation=circuit.generation + 1,
     )
     return Change(new, (_event(new, CircuitEventName.PERMIT_RELEASED),))
 

@@ -30,9 +30,7 @@ def release_probes(transaction: Transaction, job_ids: Iterable[str], rules: Circ
     """
     Lets the next claim probe where the probing job was taken from its worker.
     """
-    board = Board(transaction, rules)
-    for job_id in job_ids:
-        board.release_probe(job_id)
+    Board(transaction, rules).release_probes(job_ids)
 
 
 class Board:
@@ -55,13 +53,13 @@ class Board:
             circuit = self._circuits.get(report.type_key, Circuit(report.type_key))
             self._apply(circuit, hear(circuit, report, self._rules, self._now))
 
-    def release_probe(self, job_id: str) -> None:
+    def release_probes(self, job_ids: Iterable[str]) -> None:
         """
-        Gives a probe's permit back when its job ended without a run to tell of it.
+        Gives the permits back of probes that left their workers without an answer for their circuits.
         """
-        for (type_key,) in self._transaction.rows("circuits_of_probe", id=job_id):
-            circuit = self._circuits.get(type_key)
-            if circuit is not None:
+        ids = frozenset(job_ids)
+        for circuit in list(self._circuits.values()):
+            if circuit.state is CircuitState.HALF_OPEN and circuit.probe_job_id in ids:
                 self._apply(circuit, release(circuit, self._now))
 
     def is_closed_to(self, type_key: str) -> bool:
@@ -69,7 +67,7 @@ class Board:
         Whether claims skip the type.
         """
         circuit = self._circuits.get(type_key)
-        return circuit is not None and is_closed_to(circuit, self._now)
+        return circuit is not None and is_closed_to(circuit, self._rules, self._now)
 
     def needs_probe(self, type_key: str) -> bool:
         """
@@ -98,6 +96,18 @@ class Board:
         """
         circuit = self._circuits.get(type_key)
         return 0 if circuit is None else circuit.generation
+
+    def held(self) -> list[str]:
+        """
+        Types that claims skip.
+        """
+        return [key for key in self._circuits if self.is_closed_to(key)]
+
+    def probing(self) -> list[str]:
+        """
+        Types of which only one job may be claimed.
+        """
+        return [key for key in self._circuits if self.needs_probe(key)]
 
     def notable(self) -> tuple[Circuit, ...]:
         """

@@ -4,6 +4,7 @@ What the timers ask: who fell silent, what waits, when a timer last ran.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.moves import Move
 from chokaq_core.policy.rescue import Suspect
 from chokaq_core.ports import BeatAnswer, Demand, HeldJob, MovedJob, Suspects, TimerRow, WorkerFacts, WorkerState
-from chokaq_core.stores.sqlite.circuits import release_probes
+from chokaq_core.stores.sqlite.circuits import Board, release_probes
 from chokaq_core.stores.sqlite.rows import micros, moment, moment_or_none, span_micros
 from chokaq_core.stores.sqlite.settling import Ending, count_endings, dead_letter
 
@@ -142,8 +143,10 @@ def _claimable(transaction: Transaction, bound: int, circuit_rules: CircuitRules
     """
     waiting: defaultdict[str, int] = defaultdict(int)
     limits: dict[str, int | None] = {}
+    board = Board(transaction, circuit_rules)
+    circuits = {"probing": json.dumps(board.probing()), "held": json.dumps(board.held())}
     for query in ("demand_lanes", "demand_due"):
-        for queue, max_workers, count in transaction.rows(query, most=bound, has_circuits=circuit_rules.is_enabled):
+        for queue, max_workers, count in transaction.rows(query, most=bound, **circuits):
             waiting[queue] += count
             limits[queue] = max_workers
     busy = dict(transaction.rows("claim_busy")) if any(limit is not None for limit in limits.values()) else {}

@@ -36,6 +36,7 @@ def _take(transaction: Transaction, turn: Turn, board: Board) -> TurnAnswer:
     settled = settling.settle(transaction, turn.worker_id, turn.settlements)
     stale = settled.stale | settling.start(transaction, turn.worker_id, turn.starts)
     board.hear(report for report in turn.reports if report.job_id not in stale)
+    board.release_probes(s.lease.job_id for s in turn.settlements if s.lease.job_id not in stale)
     claimed, last_queue = claiming.claim(transaction, turn, board)
     is_full = 0 < turn.want + turn.prefetch <= len(claimed)
     _promise(transaction, turn, is_full=is_full)

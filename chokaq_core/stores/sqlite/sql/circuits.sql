@@ -17,10 +17,10 @@ VALUES (
 
 -- name: circuits_beat
 -- A probe lives as long as its job beats; else a type of long jobs could never close.
-UPDATE Circuits SET ProbeUntilUtc = :probe_until WHERE State = 2 AND ProbeWorkerId = :worker;
-
--- name: circuits_of_probe
-SELECT Type FROM Circuits WHERE State = 2 AND ProbeJobId = :id;
+UPDATE Circuits SET ProbeUntilUtc = :probe_until
+WHERE
+    State = 2 AND ProbeWorkerId = :worker
+    AND EXISTS (SELECT 1 FROM JobsHot AS h WHERE h.Id = Circuits.ProbeJobId AND +h.WorkerId = :worker);
 
 -- name: wake_due
 SELECT WakeDueUtc FROM Timers WHERE Name = 'wake';

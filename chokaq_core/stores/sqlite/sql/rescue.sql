@@ -40,25 +40,24 @@ SELECT Name, LastStartedUtc, LastSucceededUtc, LastOutcome FROM Timers WHERE Las
 -- not held back by their circuits. Of a type that needs a probe one job may run.
 SELECT
     l.Queue, q.MaxWorkers,
-    min(iif(c.Type IS NULL, :most, 1), (
+    min(iif(l.Type IN (SELECT value FROM json_each(:probing)), 1, :most), (
         SELECT count(*) FROM (
             SELECT 1 FROM JobsHot AS r WHERE r.IsReady = 1 AND r.Queue = l.Queue AND r.Type = l.Type LIMIT :most
         )
     ))
 FROM Lanes AS l
 INNER JOIN Queues AS q ON l.Queue = q.Name AND q.IsPaused = 0 AND q.IsActive = 1
-LEFT JOIN Circuits AS c ON l.Type = c.Type AND c.State <> 0 AND :has_circuits
-WHERE c.Type IS NULL OR (c.State = 1 AND c.ResetAtUtc <= :now) OR (c.State = 2 AND c.ProbeUntilUtc <= :now);
+WHERE l.Type NOT IN (SELECT value FROM json_each(:held));
 
 -- name: demand_due
 -- The same for rows whose due time has come since the last claim. Rows that may not be claimed do not use up the bound.
 SELECT d.Queue, d.MaxWorkers, count(*) - count(d.Probing) + count(DISTINCT d.Probing) FROM (
-    SELECT h.Queue, q.MaxWorkers, c.Type AS Probing FROM JobsHot AS h
+    SELECT h.Queue, q.MaxWorkers, iif(h.Type IN (SELECT value FROM json_each(:probing)), h.Type, NULL) AS Probing
+    FROM JobsHot AS h
     CROSS JOIN Queues AS q ON h.Queue = q.Name AND q.IsPaused = 0 AND q.IsActive = 1
-    LEFT JOIN Circuits AS c ON h.Type = c.Type AND c.State <> 0 AND :has_circuits
     WHERE
         h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= :now
-        AND (c.Type IS NULL OR (c.State = 1 AND c.ResetAtUtc <= :now) OR (c.State = 2 AND c.ProbeUntilUtc <= :now))
+        AND h.Type NOT IN (SELECT value FROM json_each(:held))
     LIMIT :most
 ) AS d
 GROUP BY d.Queue;

@@ -26,7 +26,10 @@ def turn_on_azure_monitor() -> None:
     logging.getLogger("azure").setLevel(logging.WARNING)
     # The package reads its switches from the environment only.
     os.environ.setdefault("OTEL_METRIC_EXPORT_INTERVAL", str(EXPORT_INTERVAL_MS))
-    if not is_true(os.environ.get("PYTHON_ENABLE_OPENTELEMETRY")):
+    if is_true(os.environ.get("PYTHON_ENABLE_OPENTELEMETRY")):
+        # What the exporter says of a failed export would be exported in turn, and so on without end.
+        logging.getLogger("azure.monitor.opentelemetry").setLevel(logging.CRITICAL)
+    else:
         os.environ.setdefault("OTEL_LOGS_EXPORTER", "none")
     configure_azure_monitor(
         # Wakes are sent with Azure's SDK: a span for each of its calls would outnumber the jobs'.

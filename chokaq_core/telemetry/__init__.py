@@ -15,22 +15,36 @@ from chokaq_core.telemetry.instruments import Instruments
 from chokaq_core.telemetry.log_events import LogEvents
 from chokaq_core.telemetry.metrics import Metrics
 from chokaq_core.telemetry.tags import Tags
+from chokaq_core.telemetry.traced_store import traced
+from chokaq_core.telemetry.tracing import Tracing, attach_parent
 
 if TYPE_CHECKING:
     from chokaq_core.policy.metric_tags import MetricRules
     from chokaq_core.ports import Events
 
-__all__ = ["GaugeSnapshot", "Gauges", "Telemetry", "build_events", "build_telemetry"]
+__all__ = [
+    "GaugeSnapshot",
+    "Gauges",
+    "Telemetry",
+    "Tracing",
+    "attach_parent",
+    "build_events",
+    "build_telemetry",
+    "traced",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Telemetry:
     """
-    What an app tells the outside with: events as they happen, gauges when a timer looks. Both share the tag budgets.
+    What an app tells the outside with: events as they happen, gauges when a timer looks, spans around what takes time.
+
+    Events and gauges share the budgets of tags.
     """
 
     events: Events
     gauges: Gauges
+    tracing: Tracing
 
 
 def build_telemetry(metric_rules: MetricRules) -> Telemetry:
@@ -38,7 +52,7 @@ def build_telemetry(metric_rules: MetricRules) -> Telemetry:
     The telemetry of one process.
     """
     tags, instruments = Tags(metric_rules), Instruments()
-    return Telemetry(FanOut(LogEvents(), Metrics(tags, instruments)), Gauges(tags, instruments))
+    return Telemetry(FanOut(LogEvents(), Metrics(tags, instruments)), Gauges(tags, instruments), Tracing())
 
 
 def build_events(metric_rules: MetricRules) -> Events:

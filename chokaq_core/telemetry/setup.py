@@ -147,6 +147,7 @@ def _join(environ: Mapping[str, str], reader: MetricReader, processor: SpanProce
     tracers.add_span_processor(processor)
     if isinstance(meters, MeterProvider):
         meters.add_metric_reader(reader)
+        _FLUSH.join(reader)
     else:
         metrics.set_meter_provider(MeterProvider([reader], _resource(environ)))
 
@@ -194,19 +195,26 @@ class _Flush:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._readers: tuple[MetricReader, ...] = ()
+
+    def join(self, reader: MetricReader) -> None:
+        """
+        Flushes this reader too: a meter provider forgets the ones that came after it was made.
+        """
+        self._readers += (reader,)
 
     def run(self, timeout: timedelta) -> bool:
-        providers = _flushable()
-        if not providers:
+        sources = [*self._readers, *_providers()]
+        if not sources:
             return True
-        thread = self._started(providers, timeout)
+        thread = self._started(sources, timeout)
         thread.join(timeout.total_seconds())
         return not thread.is_alive()
 
-    def _started(self, providers: Sequence[Any], timeout: timedelta) -> threading.Thread:
+    def _started(self, sources: Sequence[Any], timeout: timedelta) -> threading.Thread:
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
-                arguments = (providers, timeout // timedelta(milliseconds=1))
+                arguments = (sources, timeout // timedelta(milliseconds=1))
                 self._thread = threading.Thread(target=_force, args=arguments, name="chokaq-flush", daemon=True)
                 self._thread.start()
             return self._thread
@@ -215,16 +223,16 @@ class _Flush:
 _FLUSH = _Flush()
 
 
-def _flushable() -> list[Any]:
+def _providers() -> list[Any]:
     from opentelemetry import _logs, metrics, trace  # noqa: PLC0415 - importing this room stays light
 
     providers = (metrics.get_meter_provider(), trace.get_tracer_provider(), _logs.get_logger_provider())
     return [provider for provider in providers if hasattr(provider, "force_flush")]
 
 
-def _force(providers: Sequence[Any], timeout_ms: int) -> None:
-    for provider in providers:
+def _force(sources: Sequence[Any], timeout_ms: int) -> None:
+    for source in sources:
         try:
-            provider.force_flush(timeout_ms)
+            source.force_flush(timeout_ms)
         except Exception as fault:  # noqa: BLE001 - one that fails must not keep the next from sending
             _log.warning("telemetry could not be sent: %s", type(fault).__qualname__)

@@ -382,6 +382,36 @@ class SchemaState:
         return not self.missing_tables and self.version == self.expected_version
 
 
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """
+    How things stand, for health checks. With a schema that is not ready only `schema` is filled.
+
+    Attributes:
+        looking_workers: workers that have room and have promised to look again.
+        lags: by open queue, how long its longest waiting due job has waited; types held back by circuits left out.
+        oldest_heartbeat_age: of the running jobs; zero when nothing runs.
+    """
+
+    now: datetime
+    schema: SchemaState
+    workers: tuple[WorkerFacts, ...] = ()
+    looking_workers: int = 0
+    lags: Mapping[str, timedelta] = field(default_factory=dict)
+    timers: Mapping[str, TimerRow] = field(default_factory=dict)
+    oldest_heartbeat_age: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """
+    Jobs that wait and jobs that are dead, by queue.
+    """
+
+    waiting: Mapping[str, int]
+    dead: Mapping[str, int]
+
+
 class JobStore(Protocol):
     """
     What producers, workers and scans need.
@@ -468,6 +498,16 @@ class JobStore(Protocol):
     def demand(self, bound: int) -> Demand:
         """
         Counts claimable jobs up to `bound`, and workers that have promised to look again.
+        """
+
+    def vitals(self) -> Vitals:
+        """
+        One look at everything that health depends on; flat in the number of jobs.
+        """
+
+    def census(self) -> Census:
+        """
+        Counts waiting and dead jobs in full; for a gauge now and then.
         """
 
     def find(self, job_id: str) -> HotJob | ArchivedJob | DeadJob | None:
@@ -559,6 +599,14 @@ class WakeSender(Protocol):
 
         Raises:
             OSError: it could not be sent; the caller logs that and goes on.
+        """
+
+    def waiting(self) -> int:
+        """
+        Counts, roughly, the wakes that a worker could take now; delayed ones and those being handled do not count.
+
+        Raises:
+            OSError: they cannot be counted; the caller takes none to be there.
         """
 
 

@@ -15,7 +15,7 @@ from chokaq_core.contracts.catalog import Catalog
 from chokaq_core.domain.errors import ConfigurationError, RegistrationError
 from chokaq_core.domain.events import Event, EventName
 from chokaq_core.policy.metric_tags import MetricRules
-from chokaq_core.telemetry import build_events
+from chokaq_core.telemetry import build_telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from chokaq_core.contracts.middleware import Middleware
     from chokaq_core.contracts.profile import Profile
     from chokaq_core.contracts.serializer import JobSerializer
+    from chokaq_core.hosting.health import Health
     from chokaq_core.hosting.runtime import Runtime
+    from chokaq_core.ports import Store
 
 _log = logging.getLogger("chokaq")
 
@@ -55,12 +57,16 @@ class Core:
         self._environ = os.environ if environ is None else environ
         self._middleware = middleware
         self._serializer = serializer
-        self._lock = threading.Lock()
+        self._runtime_lock = threading.Lock()
+        self._store_lock = threading.Lock()
         self._runtime: Runtime | None = None
+        self._store: Store | None = None
+        self._health: Health | None = None
         self.problems: tuple[str, ...] = ()
         self.settings = self._load(app_folder, overrides)
         self._catalog = self._resolve(profiles, pipe)
-        self.events = build_events(self.settings.metrics if self.settings is not None else MetricRules())
+        self.telemetry = build_telemetry(self.settings.metrics if self.settings is not None else MetricRules())
+        self.events = self.telemetry.events
         if self.problems:
             self.events.publish([Event(EventName.CONFIGURATION_INVALID, facts={"problems": list(self.problems)})])
 
@@ -70,31 +76,68 @@ class Core:
 
         Raises:
             ConfigurationError: settings or profiles are invalid.
+            StoreError: the store could not be made ready; the next call tries again.
         """
-        if self.settings is None or self._catalog is None:
-            raise ConfigurationError(self.problems)
+        settings, catalog = self._valid()
         from chokaq_core.hosting.runtime import build_runtime  # noqa: PLC0415 - a cold start that refuses needs no engine
 
-        with self._lock:
+        store = self.store()
+        with self._runtime_lock:
             if self._runtime is None:
                 self._runtime = build_runtime(
-                    self.settings,
-                    self._catalog,
-                    self.events,
+                    store,
+                    settings,
+                    catalog,
+                    self.telemetry,
                     self._environ,
                     middleware=self._middleware,
                     serializer=self._serializer,
                 )
             return self._runtime
 
+    def store(self) -> Store:
+        """
+        The store, opened at the first call, whether its schema is ready or not.
+
+        Raises:
+            ConfigurationError: settings or profiles are invalid.
+        """
+        settings, _ = self._valid()
+        from chokaq_core.hosting.stores import open_store  # noqa: PLC0415 - as above
+
+        with self._store_lock:
+            if self._store is None:
+                self._store = open_store(settings, self.events)
+            return self._store
+
+    def health(self) -> Health:
+        """
+        The health checks of this process.
+
+        Raises:
+            ConfigurationError: settings or profiles are invalid.
+        """
+        settings, _ = self._valid()
+        from chokaq_core.hosting.health import Health  # noqa: PLC0415 - as above
+
+        with self._store_lock:
+            if self._health is None:
+                self._health = Health(settings, self.store)
+            return self._health
+
     def stop(self) -> None:
         """
         Drains the engine; for hosts that tell a process before they end it. Does nothing where nothing was started.
         """
-        with self._lock:
+        with self._runtime_lock:
             runtime = self._runtime
         if runtime is not None:
             runtime.stop()
+
+    def _valid(self) -> tuple[Settings, Catalog]:
+        if self.settings is None or self._catalog is None:
+            raise ConfigurationError(self.problems)
+        return self.settings, self._catalog
 
     def _load(self, app_folder: Path, overrides: Mapping[str, object] | None) -> Settings | None:
         try:

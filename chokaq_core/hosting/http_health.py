@@ -7,43 +7,42 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from chokaq_core.domain.errors import StoreError
 from chokaq_core.hosting.answers import answer
+from chokaq_core.policy.health import Check, HealthStatus, worst
 
 if TYPE_CHECKING:
     import azure.functions as func
 
     from chokaq_core.hosting.core import Core
 
+CONFIGURATION_CHECK = "chokaq_configuration"
+
 
 def health(core: Core) -> func.HttpResponse:
     """
-    200 when settings are valid and the store answers with the right schema; else 503 with what is wrong.
+    All checks: 200 for Healthy and Degraded, 503 for Unhealthy, with what each check was judged by.
     """
-    checks = {"chokaq_configuration": _configuration(core)}
+    checks = {CONFIGURATION_CHECK: _configuration(core)}
     if not core.problems:
-        checks["chokaq_store"] = _store(core)
-    is_healthy = all(check["status"] == "Healthy" for check in checks.values())
-    status = HTTPStatus.OK if is_healthy else HTTPStatus.SERVICE_UNAVAILABLE
-    return answer(status, {"status": "Healthy" if is_healthy else "Unhealthy", "checks": checks})
+        checks.update(core.health().check())
+    overall = worst([check.status for check in checks.values()])
+    status = HTTPStatus.SERVICE_UNAVAILABLE if overall is HealthStatus.UNHEALTHY else HTTPStatus.OK
+    return answer(status, {"status": str(overall), "checks": {name: _shown(c) for name, c in checks.items()}})
 
 
 def live() -> func.HttpResponse:
     """
     200 as long as the process can answer.
     """
-    return answer(HTTPStatus.OK, {"status": "Healthy"})
+    return answer(HTTPStatus.OK, {"status": str(HealthStatus.HEALTHY)})
 
 
-def _configuration(core: Core) -> dict[str, object]:
+def _configuration(core: Core) -> Check:
     if core.problems:
-        return {"status": "Unhealthy", "problems": list(core.problems)}
-    return {"status": "Healthy"}
+        data = {"problems": list(core.problems)}
+        return Check(HealthStatus.UNHEALTHY, f"{len(core.problems)} invalid setting(s); correct them and restart", data)
+    return Check(HealthStatus.HEALTHY, "every setting is valid")
 
 
-def _store(core: Core) -> dict[str, object]:
-    try:
-        state = core.runtime().store.prepare()
-    except StoreError as error:
-        return {"status": "Unhealthy", "problem": type(error).__name__}
-    return {"status": "Healthy" if state.is_ready else "Unhealthy", "schema_version": state.version}
+def _shown(check: Check) -> dict[str, object]:
+    return {"status": str(check.status), "description": check.description, "data": dict(check.data)}

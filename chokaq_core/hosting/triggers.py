@@ -66,6 +66,7 @@ def _register_timers(app: func.FunctionApp, core: Core, schedules: Schedules) ->
         with _runtime(core, "chokaq_heartbeat") as runtime:
             if runtime is not None:
                 runtime.pulse.scan()
+                runtime.readings.refresh()
 
     @app.function_name("chokaq_rescue")
     @app.timer_trigger(arg_name="timer", schedule=schedules.rescue, run_on_startup=False)

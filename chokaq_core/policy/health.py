@@ -4,8 +4,24 @@ When the health checks complain.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import StrEnum
+
+TIMER_SILENCE = timedelta(minutes=15)
+"""Timers are given this long, or three of their periods, before their silence counts: a lost lease takes minutes."""
+TIMER_PERIODS = 3
+
+
+class HealthStatus(StrEnum):
+    """
+    What a check says, best first.
+    """
+
+    HEALTHY = "Healthy"
+    DEGRADED = "Degraded"
+    UNHEALTHY = "Unhealthy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +40,88 @@ class HealthRules:
     queue_lag_degraded: timedelta = timedelta(seconds=5)
     queue_lag_unhealthy: timedelta = timedelta(seconds=10)
     check_timeout: timedelta = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """
+    One check's answer, with what it was judged by.
+    """
+
+    status: HealthStatus
+    description: str
+    data: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Workforce:
+    """
+    Everything that work depends on besides the database.
+
+    Attributes:
+        living: workers that beat lately, or have promised to look again.
+        active: jobs that run.
+        capacity: slots of the living workers.
+        abandoned: slots of theirs that are held by handlers which ignore their timeout.
+        heartbeat_age: since any worker beat; None if none ever did.
+        worst_lag: how long the longest waiting due job has waited.
+        timer_silences: by timer, time since its last success, with its period.
+    """
+
+    living: int
+    active: int
+    capacity: int
+    abandoned: int
+    heartbeat_age: timedelta | None
+    worst_lag: timedelta
+    timer_silences: Mapping[str, tuple[timedelta, timedelta]] = field(default_factory=dict)
+
+
+def worst(statuses: list[HealthStatus]) -> HealthStatus:
+    """
+    The worst of several; healthy when there are none.
+    """
+    order = list(HealthStatus)
+    return max(statuses, key=order.index, default=HealthStatus.HEALTHY)
+
+
+def judge_workers(facts: Workforce, rules: HealthRules) -> Check:
+    """
+    Whether somebody does the work that is due. No worker is healthy as long as nothing waits: scaled to zero.
+    """
+    silent = [name for name, (silence, period) in facts.timer_silences.items() if silence > _patience(period)]
+    data: dict[str, object] = {
+        "state": "running" if facts.living else "scaled to zero",
+        "workers": facts.living,
+        "active": facts.active,
+        "capacity": facts.capacity,
+        "abandoned": facts.abandoned,
+        "heartbeat_age_seconds": None if facts.heartbeat_age is None else facts.heartbeat_age.total_seconds(),
+        "worst_lag_seconds": facts.worst_lag.total_seconds(),
+        "silent_timers": silent,
+    }
+    if silent:
+        names = ", ".join(silent)
+        return Check(HealthStatus.UNHEALTHY, f"these timers have been silent too long: {names}", data)
+    if not facts.living and facts.worst_lag > rules.worker_heartbeat_timeout:
+        return Check(HealthStatus.UNHEALTHY, "work is due and no worker lives", data | {"state": "missing"})
+    if facts.living and facts.abandoned >= facts.capacity:
+        return Check(HealthStatus.DEGRADED, "every slot is held by a handler that ignores its timeout", data)
+    return Check(HealthStatus.HEALTHY, "workers are there, or nothing waits for one", data)
+
+
+def judge_saturation(lags: Mapping[str, timedelta], rules: HealthRules) -> Check:
+    """
+    Whether work waits longer than it should, by the queue that waits longest.
+    """
+    queue, lag = max(lags.items(), key=lambda item: item[1], default=(None, timedelta(0)))
+    data: dict[str, object] = {"queue": queue, "lag_seconds": lag.total_seconds()}
+    if lag > rules.queue_lag_unhealthy:
+        return Check(HealthStatus.UNHEALTHY, f"queue {queue} is far behind", data)
+    if lag >= rules.queue_lag_degraded:
+        return Check(HealthStatus.DEGRADED, f"queue {queue} is behind", data)
+    return Check(HealthStatus.HEALTHY, "no queue is behind", data)
+
+
+def _patience(period: timedelta) -> timedelta:
+    return max(TIMER_PERIODS * period, TIMER_SILENCE)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chokaq_core.policy.circuit import CircuitRules
-from chokaq_core.stores.sqlite import circuits, enqueueing, operating, scanning, schema, turning
+from chokaq_core.stores.sqlite import circuits, enqueueing, operating, scanning, schema, turning, vitals
 from chokaq_core.stores.sqlite.database import Database
 from chokaq_core.stores.sqlite.rows import archived_job, dead_job, hot_job, micros
 from chokaq_core.stores.sqlite.waking import ask_for_wake
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         BeatAnswer,
         Burial,
         CancelOutcome,
+        Census,
         Demand,
         Edit,
         EnqueueAnswer,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         Totals,
         Turn,
         TurnAnswer,
+        Vitals,
         WorkerFacts,
     )
 
@@ -172,6 +174,20 @@ class SqliteStore:
         """
         with self._database.read() as transaction:
             return scanning.demand(transaction, bound, self._circuit_rules)
+
+    def vitals(self) -> Vitals:
+        """
+        One look at everything that health depends on.
+        """
+        with self._database.read() as transaction:
+            return vitals.vitals(transaction)
+
+    def census(self) -> Census:
+        """
+        Counts waiting and dead jobs.
+        """
+        with self._database.read() as transaction:
+            return vitals.census(transaction)
 
     def find(self, job_id: str) -> HotJob | ArchivedJob | DeadJob | None:
         """

@@ -1,0 +1,53 @@
+"""
+Opening the store that the settings name. Opening connects to nothing; the first call does.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chokaq_core.domain.errors import StoreRefusedError
+from chokaq_core.domain.events import Event, EventName
+from chokaq_core.ports import QueueChange
+
+if TYPE_CHECKING:
+    from chokaq_core.config import Settings
+    from chokaq_core.ports import Events, Store
+
+
+def open_store(settings: Settings, events: Events) -> Store:
+    """
+    The store of the settings; told with a warning when it is not durable.
+    """
+    from chokaq_core.stores.sqlite import SqliteStore  # noqa: PLC0415 - only the store that is used is imported
+
+    path = Path(settings.sqlite_path) if settings.sqlite_path is not None else None
+    facts = {"store": "sqlite", "is_durable": path is not None}
+    events.publish([Event(EventName.STORE_CHOSEN, facts=facts)])
+    return SqliteStore(path, circuit_rules=settings.circuit)
+
+
+def make_ready(store: Store, settings: Settings) -> None:
+    """
+    Brings the schema up to date where that is allowed, and writes the first limits of queues.
+
+    Raises:
+        StoreRefusedError: the schema is not what the code needs.
+        StoreError: the database did not answer.
+    """
+    state = store.prepare()
+    if not state.is_ready:
+        msg = f"the schema is version {state.version}, the code needs {state.expected_version}"
+        raise StoreRefusedError(f"{msg}; missing tables: {', '.join(state.missing_tables) or 'none'}")
+    _write_first_limits(store, settings)
+
+
+def _write_first_limits(store: Store, settings: Settings) -> None:
+    """
+    Gives queues that have no row yet the limits of the settings; a row, once there, is changed at run time only.
+    """
+    known = {queue.name for queue in store.queues()}
+    for name, rules in settings.queues.items():
+        if name not in known and (rules.max_workers is not None or rules.zombie_timeout is not None):
+            store.change_queue(name, QueueChange(max_workers=rules.max_workers, zombie_timeout=rules.zombie_timeout))

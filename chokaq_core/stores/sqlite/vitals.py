@@ -1,0 +1,55 @@
+"""
+How things stand: one look for health checks and gauges.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from chokaq_core.ports import Census, Vitals
+from chokaq_core.stores.sqlite import scanning, schema
+from chokaq_core.stores.sqlite.rows import moment
+
+if TYPE_CHECKING:
+    from chokaq_core.stores.sqlite.database import Transaction
+
+
+def vitals(transaction: Transaction) -> Vitals:
+    """
+    The schema's state and, where that is right, workers, lags and timers.
+    """
+    state = schema.state(transaction)
+    if not state.is_ready:
+        return Vitals(now=moment(transaction.now), schema=state)
+    return Vitals(
+        now=moment(transaction.now),
+        schema=state,
+        workers=tuple(scanning.workers(transaction)),
+        looking_workers=transaction.value("demand_workers"),
+        lags=_lags(transaction),
+        timers=scanning.timers(transaction),
+        oldest_heartbeat_age=_since(transaction, transaction.value("vitals_oldest_heartbeat")),
+    )
+
+
+def census(transaction: Transaction) -> Census:
+    """
+    Waiting and dead jobs by queue.
+    """
+    return Census(waiting=dict(transaction.rows("vitals_depths")), dead=dict(transaction.rows("vitals_dead")))
+
+
+def _lags(transaction: Transaction) -> dict[str, timedelta]:
+    """
+    How long the longest waiting due job of each queue has waited.
+    """
+    oldest: dict[str, int] = {}
+    for query in ("vitals_lags", "vitals_due"):
+        for queue, due in transaction.rows(query):
+            oldest[queue] = min(due, oldest.get(queue, due))
+    return {queue: timedelta(microseconds=max(0, transaction.now - due)) for queue, due in oldest.items()}
+
+
+def _since(transaction: Transaction, at: int | None) -> timedelta:
+    return timedelta(microseconds=max(0, transaction.now - at)) if at is not None else timedelta(0)

@@ -99,11 +99,17 @@ class RecordedWakes:
     def __init__(self) -> None:
         self.delays: list[timedelta | None] = []
         self.error: OSError | None = None
+        self.visible = 0
 
     def send(self, *, delay: timedelta | None = None) -> None:
         if self.error is not None:
             raise self.error
         self.delays.append(delay)
+
+    def waiting(self) -> int:
+        if self.error is not None:
+            raise self.error
+        return self.visible
 
 
 class Gates:

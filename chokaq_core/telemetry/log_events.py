@@ -12,7 +12,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from chokaq_core.telemetry.text import error_fields, plain, safe_json, safe_text
+from chokaq_core.telemetry.text import error_fields, one_line_json, plain, shown
 from chokaq_core.telemetry.wording import WORDING, Wording, wording_of
 
 if TYPE_CHECKING:
@@ -58,9 +58,10 @@ class LogEvents:
         wording = wording_of(event.name, event.facts)
         if not self._logger.isEnabledFor(wording.level):
             return
-        fields = fields_of(event)
+        fields = {key: plain(value) for key, value in fields_of(event).items()}
         extra = {PREFIX + key: _attribute(value) for key, value in fields.items()}
-        self._logger.log(wording.level, f"{wording.text} {safe_json(fields)}", extra=extra)  # noqa: G004 - one text, fields inside
+        line = f"{wording.text} {one_line_json(fields)}"
+        self._logger.log(wording.level, line, extra=extra)
 
 
 def fields_of(event: Event) -> dict[str, object]:
@@ -72,7 +73,7 @@ def fields_of(event: Event) -> dict[str, object]:
         fields |= {"job_id": job.id, "type": job.type_key, "queue": job.queue}
         fields |= {"attempt": job.attempt} if job.attempt is not None else {}
         fields |= {"worker_id": job.worker_id} if job.worker_id is not None else {}
-    fields |= {safe_text(key): value for key, value in event.facts.items() if key not in fields}
+    fields |= {shown(key): value for key, value in event.facts.items() if key not in fields}
     if event.error is not None:
         fields |= error_fields(event.error)
     return fields
@@ -80,7 +81,6 @@ def fields_of(event: Event) -> dict[str, object]:
 
 def _attribute(value: object) -> str | bool | int | float:
     """
-    The value as an attribute of a log record takes it.
+    A plain value as an attribute of a log record takes it.
     """
-    value = plain(value)
-    return value if isinstance(value, str | bool | int | float) else safe_json(value)
+    return value if isinstance(value, str | bool | int | float) else one_line_json(value)

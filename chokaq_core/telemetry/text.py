@@ -18,6 +18,8 @@ MAX_CAUSES = 5
 
 MASK = "***"
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
 # Whatever could break a line, hide text or fail to be encoded: controls, separators, text direction, lone surrogates.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 
@@ -28,7 +30,7 @@ _ASSIGNMENT = re.compile(
         (\s*=\s*)(\{(?:[^}]|\}\})*\}?|"[^"]*"?|'[^']*'?|[^;,&\s][^;&\r\n]*)""",
     re.IGNORECASE | re.VERBOSE,
 )
-_BEARER = re.compile(r"\b(bearer\s+)\S+", re.IGNORECASE)
+_BEARER = re.compile(r"\b([Bb]earer\s+)\S+")
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 
@@ -36,7 +38,14 @@ def safe_json(value: object) -> str:
     """
     The value as JSON on one line; what JSON cannot hold is shown as text.
     """
-    return _UNSAFE.sub(_escape, json.dumps(plain(value), ensure_ascii=False, separators=(",", ":")))
+    return one_line_json(plain(value))
+
+
+def one_line_json(value: object) -> str:
+    """
+    The same for a value that is `plain` already.
+    """
+    return _UNSAFE.sub(_escape, _ENCODER.encode(value))
 
 
 def safe_text(value: object) -> str:
@@ -75,7 +84,8 @@ def masked(text: str) -> str:
     """
     The text with the values of passwords, keys, tokens, users and servers replaced.
     """
-    text = _BEARER.sub(rf"\1{MASK}", text)
+    if "earer" in text:
+        text = _BEARER.sub(rf"\1{MASK}", text)
     if "=" in text:
         text = _ASSIGNMENT.sub(rf"\1\2{MASK}", text)
     return _USER_INFO.sub(MASK, text) if "://" in text else text

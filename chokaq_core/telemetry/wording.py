@@ -157,6 +157,7 @@ WORDING: dict[EventName, Wording | ByFacts] = {
     EventName.ADMIN_COMMAND_REJECTED: _warning("Operator command was refused"),
     EventName.ADMIN_COMMAND_COMPLETED: _info("Operator command was carried out"),
     EventName.CONFIGURATION_INVALID: _error("Settings are invalid; nothing works until they are mended"),
+    EventName.CONFIGURATION_LOADED: _info("Settings are valid"),
     EventName.STORE_CHOSEN: _store_chosen,
     EventName.WAKE_MALFORMED: _warning("Wake message was not understood and is dropped"),
     EventName.INVOCATION_SKIPPED: _warning("Invocation did no work"),

@@ -71,6 +71,7 @@ class EventName(Enum):
     STORE_CHOSEN = (7001, "StoreChosen")
     WAKE_MALFORMED = (7002, "WakeMalformed")
     INVOCATION_SKIPPED = (7003, "InvocationSkipped")
+    CONFIGURATION_LOADED = (7004, "ConfigurationLoaded")
 
     @property
     def id(self) -> int:

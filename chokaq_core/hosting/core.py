@@ -69,6 +69,8 @@ class Core:
         self.events = self.telemetry.events
         if self.problems:
             self.events.publish([Event(EventName.CONFIGURATION_INVALID, facts={"problems": list(self.problems)})])
+        elif self.settings is not None:
+            self.events.publish([_loaded(self.settings)])
 
     def runtime(self) -> Runtime:
         """
@@ -159,3 +161,15 @@ class Core:
         except RegistrationError as error:
             self.problems += (f"profiles: {error}",)
             return None
+
+
+def _loaded(settings: Settings) -> Event:
+    """
+    The effective settings, secrets masked, and where each that is not a default came from.
+    """
+    effective = settings.effective()
+    facts = {
+        "effective": {setting.name: setting.shown for setting in effective},
+        "sources": {setting.name: setting.source for setting in effective if setting.source != "default"},
+    }
+    return Event(EventName.CONFIGURATION_LOADED, facts=facts)

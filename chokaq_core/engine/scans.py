@@ -149,9 +149,20 @@ class Poll:
         self._store.timer_started(POLL_TIMER)
         demand = self._store.demand(JOBS_FOR_ONE_WORKER * self._max_wakes)
         wanted = wakes_wanted(demand.claimable, demand.looking_workers, self._max_wakes)
+        if wanted:
+            wanted = max(0, wanted - self._waiting())
         is_sent = all(self._send() for _ in range(wanted))
         self._store.timer_finished(POLL_TIMER, f"{demand.claimable} claimable, {wanted} wakes", has_succeeded=is_sent)
         return is_sent
+
+    def _waiting(self) -> int:
+        """
+        Wakes that are on their way to a worker; none where they cannot be counted, since one too many costs little.
+        """
+        try:
+            return self._sender.waiting()
+        except OSError:
+            return 0
 
     def _send(self) -> bool:
         try:

@@ -114,6 +114,12 @@ class InProcessWakes:
             self._show_ripe()
             return PendingWakes(visible=len(self._visible), hidden=len(self._hidden))
 
+    def waiting(self) -> int:
+        """
+        Counts the wakes that could be received now.
+        """
+        return self.pending().visible
+
     def _show_ripe(self) -> None:
         while self._hidden and self._hidden[0][0] <= self._monotonic():
             self._show(heapq.heappop(self._hidden)[2])

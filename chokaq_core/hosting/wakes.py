@@ -122,8 +122,9 @@ class StorageQueueWakes:
 
     def waiting(self) -> int:
         """
-        Wakes that a worker could take now, counted up to 32. The queue's own count includes hidden ones: those of
-        running workers, and those that are due later.
+        Wakes that a worker could take now, counted up to 32.
+
+        The queue's own count would not do, since it includes hidden ones: of running workers, and of later times.
 
         Raises:
             OSError: the queue could not be reached or refused.

@@ -171,7 +171,20 @@ CALLS = (
     Drop("register", 2),
     Drop("prune_workers", 1),
 )
-READS = {"circuits", "vitals", "census", "workers", "suspects", "timers", "demand", "find", "queues", "totals", "buckets", "counts"}
+READS = {
+    "circuits",
+    "vitals",
+    "census",
+    "workers",
+    "suspects",
+    "timers",
+    "demand",
+    "find",
+    "queues",
+    "totals",
+    "buckets",
+    "counts",
+}
 UPKEEP = {"prepare", "rest", "close"}
 
 

@@ -42,6 +42,14 @@ class TestTotals:
 
         assert stage.store.totals() == {"default": Totals(succeeded=3, failed=2, retried=1)}
 
+    def test_counts_of_one_worker_add_up_from_turn_to_turn(self, stage: Stage) -> None:
+        for _ in range(3):
+            stage.archived()
+            stage.dead()
+            stage.settle(retry(stage.running().lease, MINUTE, BOOM))
+
+        assert stage.store.totals() == {"default": Totals(succeeded=3, failed=3, retried=3)}
+
     def test_what_workers_operators_and_scans_end_is_one_sum(self, stage: Stage) -> None:
         stage.settle(complete(stage.running().lease, 1.0))
         stage.settle(complete(stage.running(OTHER_WORKER).lease, 1.0), worker=OTHER_WORKER)

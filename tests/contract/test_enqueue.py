@@ -322,6 +322,13 @@ class TestIsAWorkerLooking:
 
         assert not _is_worker_looking(stage)
 
+    def test_not_by_one_that_has_come_back_and_promised_nothing_yet(self, stage: Stage) -> None:
+        _promise(stage, MINUTE)
+        stage.store.retire(WORKER)
+        stage.store.register(WorkerFacts(WORKER, "host-1", capacity=16))
+
+        assert not _is_worker_looking(stage)
+
     def test_not_by_a_worker_that_drains(self, stage: Stage) -> None:
         _promise(stage, MINUTE)
         stage.store.register(WorkerFacts(WORKER, "host-1", capacity=16, state=WorkerState.DRAINING))

@@ -11,7 +11,7 @@ from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import Lease, Place, Status
 from chokaq_core.domain.moves import complete, dead_letter, hand_back, postpone, release, retry
 from chokaq_core.ports import Beat, Edit, PillarCounts, Totals, Turn, TurnAnswer
-from tests.contract.stages import BOOM, MINUTE, OTHER_WORKER, SECOND, WORKER, Stage, place_of
+from tests.contract.stages import BOOM, MINUTE, OTHER_WORKER, SECOND, WORKER, Stage, changed, place_of
 from tests.support.clock import NOON
 
 
@@ -100,6 +100,40 @@ class TestOneTurn:
 
         assert answer.stale == {lease.job_id}
         assert stage.hot(lease.job_id).worker_id == OTHER_WORKER
+
+
+class TestStart:
+    def test_it_counts_the_attempt_and_begins_the_heartbeat(self, stage: Stage) -> None:
+        lease = stage.fetched().lease
+        before = stage.hot(lease.job_id)
+        stage.clock.advance(MINUTE)
+
+        stage.turn(starts=(lease,))
+
+        assert changed(before, stage.hot(lease.job_id)) == {
+            "status": Status.PROCESSING,
+            "attempt": 1,
+            "started_at": NOON + MINUTE,
+            "heartbeat_at": NOON + MINUTE,
+            "last_updated_at": NOON + MINUTE,
+        }
+
+    def test_many_start_at_once_whatever_their_queues(self, stage: Stage) -> None:
+        for number in range(6):
+            stage.add(queue=f"queue-{number % 3}")
+        leases = [job.lease for job in stage.turn(prefetch=6).claimed]
+
+        answer = stage.turn(starts=tuple(leases[:4]))
+
+        assert answer.stale == frozenset()
+        assert [stage.hot(lease.job_id).attempt for lease in leases] == [1, 1, 1, 1, 0, 0]
+
+    def test_a_second_start_is_stale(self, stage: Stage) -> None:
+        lease = stage.fetched().lease
+        stage.turn(starts=(lease,))
+
+        assert stage.turn(starts=(lease,)).stale == {lease.job_id}
+        assert stage.hot(lease.job_id).attempt == 1
 
 
 class TestRepeat:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from chokaq_core.domain.job import NewJob
-from chokaq_core.ports import Store
+from chokaq_core.ports import Store, Turn
 from tests.contract.racing import at_once, drain
 from tests.contract.sources import open_address
 
@@ -47,6 +47,15 @@ def enqueue_each_key(store: Store, name: str, first: int, keys: int) -> list[lis
     return found
 
 
+def claim_with_threads(store: Store, *, name: str, threads: int, want: int) -> list[list[Any]]:
+    """
+    Job id of each job that one of the threads claimed in a single turn, and whether it is a probe.
+    """
+    turns = [Turn(f"{name}-t{number}", 1, want=want) for number in range(threads)]
+    answers = at_once([partial(store.turn, turn) for turn in turns])
+    return [[job.lease.job_id, job.is_probe] for answer in answers for job in answer.claimed]
+
+
 def prepare(store: Store, *, name: str) -> dict[str, Any]:
     """
     What state the schema is in once it was made ready.
@@ -56,6 +65,7 @@ def prepare(store: Store, *, name: str) -> dict[str, Any]:
 
 
 TASKS: dict[str, Callable[..., object]] = {
+    "claim": claim_with_threads,
     "drain": drain_with_threads,
     "enqueue_keys": enqueue_keys,
     "prepare": prepare,

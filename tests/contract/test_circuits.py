@@ -17,7 +17,7 @@ from chokaq_core.domain.circuit import (
     CircuitState,
 )
 from chokaq_core.domain.job import ClaimedJob
-from chokaq_core.domain.moves import complete, hand_back, postpone, retry
+from chokaq_core.domain.moves import complete, hand_back, postpone, release, retry
 from chokaq_core.policy.circuit import CircuitRules
 from chokaq_core.ports import Beat, TurnAnswer
 from tests.contract.sources import StoreSource
@@ -314,7 +314,7 @@ class TestProbe:
         (again,) = stage.turn(OTHER_WORKER, want=10).claimed
         assert again.is_probe
 
-    @pytest.mark.parametrize("way", ["cancel", "recover", "pause"])
+    @pytest.mark.parametrize("way", ["cancel", "recover", "pause", "release", "postpone"])
     def test_one_that_was_taken_back_before_it_ran_lets_the_next_claim_probe(self, stage: Stage, way: str) -> None:
         _fail_five_times(stage)
         stage.add(queue="mail")
@@ -328,6 +328,9 @@ class TestProbe:
         elif way == "recover":
             stage.clock.advance(SECOND)
             stage.store.recover(0 * SECOND, 10)
+        elif way in {"release", "postpone"}:
+            settlement = release(job.lease) if way == "release" else postpone(job.lease, MINUTE)
+            assert _events(stage.settle(settlement)) == ["permit_released"]
         else:
             stage.set_queue("mail", is_paused=True)
 
@@ -351,6 +354,27 @@ class TestProbe:
             assert stage.claim(10, OTHER_WORKER) == []
 
         assert _events(_succeed(stage, job)) == ["closed"]
+
+    def test_a_worker_that_beats_for_other_jobs_does_not_keep_a_probe_that_it_lost(self, stage: Stage) -> None:
+        stage.running(type_key="other")
+        job = _probe(stage)
+        stage.settle(retry(job.lease, MINUTE, BOOM))
+        stage.clock.advance(30 * SECOND)
+        stage.store.beat(Beat(WORKER))
+
+        assert [again.is_probe for again in stage.turn(OTHER_WORKER, want=10).claimed] == [True]
+
+    def test_breaks_and_probes_do_not_outlast_a_clock_that_is_set_back(self, stage: Stage) -> None:
+        _fail_five_times(stage)
+        stage.add_many(3)
+
+        stage.clock.advance(-60 * MINUTE)
+        assert stage.store.demand(1000).claimable == 1
+        assert len(stage.claim(10)) == 1
+
+        stage.clock.advance(-60 * MINUTE)
+        assert stage.store.demand(1000).claimable == 1
+        assert len(stage.claim(10, OTHER_WORKER)) == 1
 
     def test_what_a_probe_that_was_given_up_says_later_is_ignored(self, stage: Stage) -> None:
         job = _probe(stage)

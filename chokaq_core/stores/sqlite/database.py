@@ -195,8 +195,15 @@ class Database:
             check_same_thread=False,
             cached_statements=256,
         )
+        try:
+            self._configure(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _configure(self, connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         if self._path is not None:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {self._synchronous}")
-        return connection

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from chokaq_core.domain.circuit import Circuit, CircuitEvent, CircuitReport
-    from chokaq_core.domain.events import Event
+    from chokaq_core.domain.events import Event, JobRef
     from chokaq_core.domain.failures import ErrorFacts
     from chokaq_core.domain.job import ArchivedJob, ClaimedJob, DeadJob, HotJob, Lease, NewJob
     from chokaq_core.domain.moves import Settlement
@@ -618,4 +619,20 @@ class Events(Protocol):
     def publish(self, events: Sequence[Event]) -> None:
         """
         Takes a batch of events.
+        """
+
+
+class Tracing(Protocol):
+    """
+    Makes spans around what takes time, where anybody wants them. Must not raise of its own.
+    """
+
+    def enqueuing(self, jobs: Sequence[NewJob]) -> AbstractContextManager[str | None]:
+        """
+        A span around storing these jobs; gives the W3C traceparent to store with them, or None.
+        """
+
+    def running(self, job: JobRef, trace_parent: str | None) -> AbstractContextManager[None]:
+        """
+        A span around one run of a handler, on the thread or in the task that runs it.
         """

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from chokaq_core.contracts.serializer import JobSerializer
     from chokaq_core.engine.run import Run
     from chokaq_core.policy.envelope import EnvelopeLimits
+    from chokaq_core.ports import Tracing
 
 
 class RunListener(Protocol):
@@ -67,10 +68,13 @@ class Executor:
         middleware: Sequence[Middleware],
         limits: EnvelopeLimits,
         listener: RunListener,
+        *,
+        tracing: Tracing,
     ) -> None:
         self._serializer = serializer
         self._limits = limits
         self._listener = listener
+        self._tracing = tracing
         self._threads = HandlerThreads()
         self._loop = LoopThread()
         bridge = _Bridge(self._threads, self._loop)
@@ -106,8 +110,11 @@ class Executor:
 
     def _run_blocking(self, run: Run, entry: Entry) -> None:
         try:
+            run.raise_if_told_to_stop()
             job = self._payload_of(run)
-            outcome = self._success(entry.call(run, job, run.context()))
+            with self._tracing.running(run.ref, run.job.trace_parent):
+                value = entry.call(run, job, run.context())
+            outcome = self._success(value)
         except _RejectedPayload as rejection:
             outcome = rejection.outcome
         except BaseException as error:  # noqa: BLE001 - SystemExit and its kin are this job's failure, nothing else's
@@ -119,8 +126,11 @@ class Executor:
         # Cancelling is offered from inside, since a task that is cancelled before its first step never runs at all.
         run.on_stop(partial(asyncio.get_running_loop().call_soon_threadsafe, _cancel, run))
         try:
+            run.raise_if_told_to_stop()
             job = self._payload_of(run)
-            outcome = self._success(await entry.call(run, job, run.context()))
+            with self._tracing.running(run.ref, run.job.trace_parent):
+                value = await entry.call(run, job, run.context())
+            outcome = self._success(value)
         except _RejectedPayload as rejection:
             outcome = rejection.outcome
         except BaseException as error:  # noqa: BLE001 - the same; a CancelledError nobody asked for included

@@ -4,7 +4,7 @@ From a caller's job to a stored row: typed, checked, written, and a wake sent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from chokaq_core.contracts.profile import Registration
     from chokaq_core.contracts.serializer import JobSerializer
     from chokaq_core.engine.waker import Waker
-    from chokaq_core.ports import EnqueueAnswer, Events, JobStore
+    from chokaq_core.ports import EnqueueAnswer, Events, JobStore, Tracing
 
 Accepted = EnqueueResult | InvalidJobError
 """What an item of a batch came to."""
@@ -53,6 +53,7 @@ class Producer:
         limits: EnvelopeLimits,
         waker: Waker,
         events: Events,
+        tracing: Tracing,
         on_stored: Callable[[], object] = lambda: None,
     ) -> None:
         self._store = store
@@ -61,6 +62,7 @@ class Producer:
         self._limits = limits
         self._waker = waker
         self._events = events
+        self._tracing = tracing
         self._on_stored = on_stored
 
     def enqueue(
@@ -173,7 +175,11 @@ class Producer:
         return registration, self._serializer.dumps(self._serializer.loads(registration.job_type, request.payload))
 
     def _store_batch(self, batch: Sequence[_Sealed]) -> dict[int, Accepted]:
-        answer = self._store.enqueue([sealed.job for sealed in batch])
+        jobs = [sealed.job for sealed in batch]
+        with self._tracing.enqueuing(jobs) as trace_parent:
+            if trace_parent is not None:
+                jobs = [replace(job, trace_parent=trace_parent) for job in jobs]
+            answer = self._store.enqueue(jobs)
         self._publish(batch, answer)
         self._wake(batch, answer)
         return {sealed.index: _accepted(item) for sealed, item in zip(batch, answer.items, strict=True)}

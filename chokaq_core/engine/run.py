@@ -153,6 +153,17 @@ class Run:
         if is_late:
             callback()
 
+    def raise_if_told_to_stop(self) -> None:
+        """
+        Keeps a handler from starting after the order to stop, say because it waited for a blocked event loop.
+
+        Raises:
+            JobCancelledError: the order is there.
+        """
+        if self.stop_order is not None:
+            msg = "told to stop before the handler began"
+            raise JobCancelledError(msg)
+
     def end(self) -> None:
         """
         Notes that the handler has ended, and lets go of what could have interrupted it.

@@ -22,6 +22,7 @@ from chokaq_core.engine.ledger import Ledger
 from chokaq_core.engine.producer import Producer
 from chokaq_core.engine.run import Run, Stop, StopReason
 from chokaq_core.engine.turns import RunRules, StoreThread
+from chokaq_core.engine.untraced import Untraced
 from chokaq_core.engine.waker import Waker
 from chokaq_core.engine.watch import Watch
 from chokaq_core.policy.backoff import RetryRules
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from chokaq_core.contracts.catalog import Catalog
     from chokaq_core.contracts.middleware import Middleware
-    from chokaq_core.ports import Events, JobStore, WakeSender
+    from chokaq_core.ports import Events, JobStore, Tracing, WakeSender
 
 SWITCH_INTERVAL_SECONDS = 0.0005
 """How long a thread may keep the interpreter; the default of 5 ms lets 16 spinning handlers starve the heartbeat."""
@@ -76,8 +77,10 @@ class Engine:
         rules: EngineRules | None = None,
         middleware: Sequence[Middleware] = (),
         serializer: JobSerializer | None = None,
+        tracing: Tracing | None = None,
         on_exhausted: Callable[[], object] | None = None,
     ) -> None:
+        tracing = tracing if tracing is not None else Untraced()
         rules = rules if rules is not None else EngineRules()
         serializer = serializer if serializer is not None else JsonSerializer()
         self.worker_id = new_worker_id()
@@ -94,6 +97,7 @@ class Engine:
             limits=rules.envelope,
             waker=self._waker,
             events=events,
+            tracing=tracing,
             on_stored=self._ledger.look_now,
         )
         self._watch = Watch(self._ledger, events)
@@ -109,7 +113,7 @@ class Engine:
             worker_id=self.worker_id,
             store=store,
             ledger=self._ledger,
-            executor=Executor(catalog, serializer, middleware, rules.envelope, self._ledger),
+            executor=Executor(catalog, serializer, middleware, rules.envelope, self._ledger, tracing=tracing),
             watch=self._watch,
             catalog=catalog,
             rules=RunRules(rules.retry, rules.execution, rules.worker.retry_base_delay),

@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,8 @@ from chokaq_core.contracts.catalog import Catalog
 from chokaq_core.domain.errors import ConfigurationError, RegistrationError
 from chokaq_core.domain.events import Event, EventName
 from chokaq_core.policy.metric_tags import MetricRules
-from chokaq_core.telemetry import build_telemetry
+from chokaq_core.telemetry import build_telemetry, traced
+from chokaq_core.telemetry.setup import Targets, flush, turn_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,6 +36,12 @@ _log = logging.getLogger("chokaq")
 NO_SQL_SERVER = "SqlServer.ConnectionString: this version has the embedded store only; remove the setting"
 
 
+FLUSH_TIMEOUT = timedelta(seconds=3)
+"""What an invocation waits at its end for telemetry to be sent."""
+DATABASE = "sqlite"
+"""The store's database as OpenTelemetry names it."""
+
+
 class Core:
     """
     Validates everything at cold start and connects at the first use. The arguments are those of `ChokaQ`.
@@ -41,6 +49,7 @@ class Core:
     Attributes:
         settings: None when they are invalid.
         problems: why nothing works, by the full names of settings; empty when all is well.
+        exports: where telemetry goes; nowhere before the first use.
     """
 
     def __init__(
@@ -62,6 +71,7 @@ class Core:
         self._runtime: Runtime | None = None
         self._store: Store | None = None
         self._health: Health | None = None
+        self.exports = Targets()
         self.problems: tuple[str, ...] = ()
         self.settings = self._load(app_folder, overrides)
         self._catalog = self._resolve(profiles, pipe)
@@ -81,11 +91,13 @@ class Core:
             StoreError: the store could not be made ready; the next call tries again.
         """
         settings, catalog = self._valid()
+        from chokaq_core.hosting.azure_monitor import turn_on_azure_monitor  # noqa: PLC0415 - as below
         from chokaq_core.hosting.runtime import build_runtime  # noqa: PLC0415 - a cold start that refuses needs no engine
 
         store = self.store()
         with self._runtime_lock:
             if self._runtime is None:
+                self.exports = turn_on(self._environ, turn_on_azure_monitor)
                 self._runtime = build_runtime(
                     store,
                     settings,
@@ -109,7 +121,7 @@ class Core:
 
         with self._store_lock:
             if self._store is None:
-                self._store = open_store(settings, self.events)
+                self._store = traced(open_store(settings, self.events), self.telemetry.tracing, DATABASE)
             return self._store
 
     def health(self) -> Health:
@@ -126,6 +138,13 @@ class Core:
             if self._health is None:
                 self._health = Health(settings, self.store)
             return self._health
+
+    def flush(self) -> None:
+        """
+        Sends what telemetry waits to be sent, within a bound: an idle process may be ended without a word.
+        """
+        if self.exports:
+            flush(FLUSH_TIMEOUT)
 
     def stop(self) -> None:
         """

@@ -87,6 +87,7 @@ def build_runtime(
         rules=rules,
         middleware=middleware,
         serializer=serializer,
+        tracing=telemetry.tracing,
         on_exhausted=_end_process if is_in_azure(environ) else None,
     )
     return Runtime(

@@ -13,6 +13,7 @@ import azure.functions as func
 
 from chokaq_core.domain.errors import ConfigurationError, StoreError
 from chokaq_core.domain.events import Event, EventName
+from chokaq_core.hosting.parent import parent_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,17 +80,19 @@ def _register_timers(app: func.FunctionApp, core: Core, schedules: Schedules) ->
 def _register_jobs(app: func.FunctionApp, core: Core) -> None:
     @app.function_name("chokaq_enqueue")
     @app.route(route="jobs", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    def chokaq_enqueue(req: func.HttpRequest) -> func.HttpResponse:
+    def chokaq_enqueue(req: func.HttpRequest, context: func.Context) -> func.HttpResponse:
         from chokaq_core.hosting import http_jobs  # noqa: PLC0415
 
-        return http_jobs.enqueue(req, core)
+        with parent_of(context):
+            return http_jobs.enqueue(req, core)
 
     @app.function_name("chokaq_enqueue_batch")
     @app.route(route="jobs/batch", methods=["POST"], auth_level=func.AuthLevel.FUNCTION)
-    def chokaq_enqueue_batch(req: func.HttpRequest) -> func.HttpResponse:
+    def chokaq_enqueue_batch(req: func.HttpRequest, context: func.Context) -> func.HttpResponse:
         from chokaq_core.hosting import http_jobs  # noqa: PLC0415
 
-        return http_jobs.enqueue_batch(req, core)
+        with parent_of(context):
+            return http_jobs.enqueue_batch(req, core)
 
     @app.function_name("chokaq_job")
     @app.route(route="jobs/{id}", methods=["GET", "HEAD"], auth_level=func.AuthLevel.FUNCTION)
@@ -138,6 +141,8 @@ def _runtime(core: Core, function: str) -> Iterator[Runtime | None]:
         yield runtime
     except StoreError as error:
         core.events.publish([_skipped(function, error)])
+    finally:
+        core.flush()
 
 
 def _skipped(function: str, error: Exception) -> Event:

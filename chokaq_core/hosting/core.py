@@ -146,6 +146,23 @@ class Core:
         if self.exports:
             flush(FLUSH_TIMEOUT)
 
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """
+        The environment of the process, in which the platform says how it guards the app.
+        """
+        return self._environ
+
+    @property
+    def catalog(self) -> Catalog:
+        """
+        The app's registrations.
+
+        Raises:
+            ConfigurationError: settings or profiles are invalid.
+        """
+        return self._valid()[1]
+
     def stop(self) -> None:
         """
         Drains the engine; for hosts that tell a process before they end it. Does nothing where nothing was started.

@@ -10,11 +10,21 @@ from typing import TYPE_CHECKING
 import azure.functions as func
 from pydantic import ValidationError
 
+from chokaq_core.contracts.serializer import rule_of
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError
 from chokaq_core.hosting import json_text
 from chokaq_core.hosting.answers import answer, guarded
-from chokaq_core.hosting.http_models import MAX_JOBS_IN_A_BATCH, Accepted, EnqueueBody, job_view
+from chokaq_core.hosting.http_models import (
+    MAX_JOBS_IN_A_BATCH,
+    Accepted,
+    Cancelled,
+    CancelRequested,
+    EnqueueBody,
+    job_view,
+)
+from chokaq_core.hosting.principal import who
 from chokaq_core.hosting.problems import problem, refused_job, status_of
+from chokaq_core.policy.envelope import is_job_id
 from chokaq_core.ports import CancelOutcome
 
 if TYPE_CHECKING:
@@ -26,6 +36,7 @@ if TYPE_CHECKING:
 ENVELOPE_BYTES = 64 * 1024
 """What a body may hold besides its payload."""
 CANCELLED_BY_KEY = "function-key"
+_MAX_DIGITS = 20
 
 
 def enqueue(req: func.HttpRequest, core: Core) -> func.HttpResponse:
@@ -53,7 +64,7 @@ def cancel(req: func.HttpRequest, core: Core) -> func.HttpResponse:
     """
     Cancels a job: 200 when it waited and is dead now, 202 when it runs and was told to stop, 409 when it has ended.
     """
-    return guarded(core, lambda runtime: _cancel(req.route_params["id"], runtime))
+    return guarded(core, lambda runtime: _cancel(req.route_params["id"], runtime, _actor(req, core)))
 
 
 def _enqueue(req: func.HttpRequest, runtime: Runtime, limit: int) -> func.HttpResponse:
@@ -83,19 +94,21 @@ def _enqueue_batch(req: func.HttpRequest, runtime: Runtime, limit: int) -> func.
 
 
 def _show(job_id: str, runtime: Runtime) -> func.HttpResponse:
-    job = runtime.store.find(job_id)
+    job = runtime.store.find(job_id) if is_job_id(job_id) else None
     if job is None:
         return _no_such_job(job_id)
     return answer(HTTPStatus.OK, job_view(job).model_dump(mode="json", exclude_none=False))
 
 
-def _cancel(job_id: str, runtime: Runtime) -> func.HttpResponse:
-    (outcome,) = runtime.store.cancel([job_id], CANCELLED_BY_KEY)
+def _cancel(job_id: str, runtime: Runtime, actor: str) -> func.HttpResponse:
+    if not is_job_id(job_id):
+        return _no_such_job(job_id)
+    (outcome,) = runtime.store.cancel([job_id], actor)
     match outcome:
         case CancelOutcome.DEAD_LETTERED:
-            return answer(HTTPStatus.OK, {"id": job_id, "status": "Cancelled"})
+            return answer(HTTPStatus.OK, Cancelled(id=job_id).model_dump())
         case CancelOutcome.MARKED:
-            return answer(HTTPStatus.ACCEPTED, {"id": job_id, "status": "Processing", "cancel_requested": True})
+            return answer(HTTPStatus.ACCEPTED, CancelRequested(id=job_id).model_dump())
         case CancelOutcome.STALE:
             if runtime.store.find(job_id) is None:
                 return _no_such_job(job_id)
@@ -125,7 +138,7 @@ def _request(body: object) -> RawRequest:
     except ValidationError as error:
         raise InvalidJobError(
             [
-                FieldProblem(".".join(str(part) for part in e["loc"]) or "body", e["msg"])
+                FieldProblem(".".join(str(part) for part in e["loc"]) or "body", rule_of(e["msg"]))
                 for e in error.errors(include_url=False, include_context=False, include_input=False)
             ]
         ) from error
@@ -140,8 +153,9 @@ def _json_object(req: func.HttpRequest, limit: int) -> dict[str, object] | func.
         detail = f"send Content-Type: application/json; got {content_type[:100]!a}"
         return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
     body = req.get_body()
-    if len(body) > limit:
-        detail = f"the body is {len(body)} bytes; the limit is {limit} (Serialization.MaxPayloadBytes + 64 KiB)"
+    size = max(len(body), _announced(req))
+    if size > limit:
+        detail = f"the body is {size} bytes; the limit is {limit} (Serialization.MaxPayloadBytes + 64 KiB)"
         return problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail, errors=(FieldProblem("body", detail, "too_large"),))
     try:
         value = json_text.parse(body)
@@ -156,6 +170,23 @@ def _json_object(req: func.HttpRequest, limit: int) -> dict[str, object] | func.
         detail = "the body must be a JSON object"
         return problem(HTTPStatus.BAD_REQUEST, detail, errors=(FieldProblem("body", detail),))
     return value
+
+
+def _announced(req: func.HttpRequest) -> int:
+    """
+    What the request says of its own size; the host may not have passed on all of it.
+    """
+    text = req.headers.get("Content-Length") or ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < _MAX_DIGITS else 0
+
+
+def _actor(req: func.HttpRequest, core: Core) -> str:
+    """
+    Who is written down for what this request does: the person, else the kind of key that opened the route.
+    """
+    settings = core.settings
+    caller = who(req, settings.deck, core.environ) if settings is not None else None
+    return caller.name if caller is not None and caller.name is not None else CANCELLED_BY_KEY
 
 
 def _body_limit(core: Core) -> int:

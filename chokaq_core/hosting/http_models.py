@@ -6,13 +6,23 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StrictStr,
+    WithJsonSchema,
+)
 
 from chokaq_core.contracts.request import RawRequest
 from chokaq_core.domain.durations import parse_duration
-from chokaq_core.domain.job import ArchivedJob, AttemptError, DeadJob, HotJob
+from chokaq_core.domain.failures import FailureReason
+from chokaq_core.domain.job import ArchivedJob, AttemptError, DeadJob, HotJob, Status
 from chokaq_core.hosting import json_text
 
 MAX_JOBS_IN_A_BATCH = 1_000
@@ -37,27 +47,52 @@ def _duration(value: object) -> object:
     return parse_duration(value)
 
 
+Moment = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+_Moment = WithJsonSchema({"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]})
+_Duration = WithJsonSchema(
+    {
+        "anyOf": [
+            {"type": "string", "pattern": r"^(\d{1,7}\.)?([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,7})?$"},
+            {"type": "null"},
+        ]
+    }
+)
+
+
 class EnqueueBody(BaseModel):
     """
     One job to enqueue.
     """
 
+    # The rules in `json_schema_extra` are only described here. They are judged with the job, as on every other way in.
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     type: StrictStr = Field(description="Registered type key, such as `email.send.v1`.")
     payload: Any = Field(description="The job's payload: JSON that fits the type's model.")
-    queue: StrictStr | None = Field(None, description="`[a-z0-9][a-z0-9._-]{0,254}`; the type's default if left out.")
-    priority: StrictInt | None = Field(None, description="0 to 1 000 000, higher first.")
-    delay: Annotated[timedelta | None, BeforeValidator(_duration)] = Field(
+    queue: StrictStr | None = Field(
+        None,
+        description="The queue; the type's default if left out.",
+        json_schema_extra={"pattern": "^[a-z0-9][a-z0-9._-]{0,254}$"},
+    )
+    priority: StrictInt | None = Field(
+        None, description="Higher first.", json_schema_extra={"minimum": 0, "maximum": 1_000_000}
+    )
+    delay: Annotated[timedelta | None, BeforeValidator(_duration), _Duration] = Field(
         None, description="Wait before the first run, `[d.]hh:mm:ss`; not together with `due_at`."
     )
-    due_at: Annotated[AwareDatetime | None, BeforeValidator(_moment)] = Field(
+    due_at: Annotated[AwareDatetime | None, BeforeValidator(_moment), _Moment] = Field(
         None, description="Earliest first run, RFC 3339 with a zone; one in the past counts as now."
     )
-    idempotency_key: StrictStr | None = Field(None, description="At most 255 characters, held while the job is active.")
-    tags: StrictStr | None = Field(None, description="Free text for searches, at most 1000 characters.")
-    created_by: StrictStr | None = Field(None, description="Who asks, at most 100 characters.")
-    id: StrictStr | None = Field(None, description="An id of the caller's own: `[A-Za-z0-9._~-]{1,50}`.")
+    idempotency_key: StrictStr | None = Field(
+        None,
+        description="Held while the job is active; without blanks around it.",
+        json_schema_extra={"minLength": 1, "maxLength": 255},
+    )
+    tags: StrictStr | None = Field(None, description="Free text for searches.", json_schema_extra={"maxLength": 1000})
+    created_by: StrictStr | None = Field(None, description="Who asks.", json_schema_extra={"maxLength": 100})
+    id: StrictStr | None = Field(
+        None, description="An id of the caller's own.", json_schema_extra={"pattern": "^[A-Za-z0-9._~-]{1,50}$"}
+    )
 
     def to_request(self) -> RawRequest:
         """
@@ -86,12 +121,109 @@ class Accepted(BaseModel):
     duplicate: bool = False
 
 
+class Cancelled(BaseModel):
+    """
+    A job that waited and is dead now.
+    """
+
+    id: str
+    status: Literal["Cancelled"] = "Cancelled"
+
+
+class CancelRequested(BaseModel):
+    """
+    A job that runs and was told to stop.
+    """
+
+    id: str
+    status: Literal["Processing"] = "Processing"
+    cancel_requested: Literal[True] = True
+
+
+class FieldError(BaseModel):
+    """
+    One rule that a field breaks.
+    """
+
+    field: str
+    rule: str
+    code: str
+
+
+class StoredEntry(BaseModel):
+    """
+    A job of a batch that was accepted.
+    """
+
+    status: Literal[200, 202]
+    id: str
+    duplicate: bool
+
+
+class RefusedEntry(BaseModel):
+    """
+    A job of a batch that was refused.
+    """
+
+    status: Literal[400, 409, 413, 422]
+    errors: list[FieldError]
+
+
+class BatchAnswer(BaseModel):
+    """
+    One entry for each job, in order.
+    """
+
+    jobs: list[StoredEntry | RefusedEntry]
+
+
+class Problem(BaseModel):
+    """
+    An error, RFC 9457.
+    """
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[FieldError] = Field(default=[], description="One entry for each field that breaks a rule.")
+    first_id: str = Field(default="", description="The job that holds the idempotency key.")
+    problems: list[str] = Field(default=[], description="Settings that are invalid, with what to change.")
+
+
+class HealthCheck(BaseModel):
+    """
+    One check, with what it was judged by.
+    """
+
+    status: Literal["Healthy", "Degraded", "Unhealthy"]
+    description: str
+    data: dict[str, Any]
+
+
+class Health(BaseModel):
+    """
+    The whole is as bad as its worst check.
+    """
+
+    status: Literal["Healthy", "Degraded", "Unhealthy"]
+    checks: dict[str, HealthCheck]
+
+
+class Liveness(BaseModel):
+    """
+    The process answers.
+    """
+
+    status: Literal["Healthy"]
+
+
 class Failure(BaseModel):
     """
     Why a job ended in the DLQ.
     """
 
-    reason: str
+    reason: str = Field(json_schema_extra={"enum": [reason.label for reason in FailureReason]})
     error_type: str | None
     details: str | None
 
@@ -102,7 +234,7 @@ class Attempt(BaseModel):
     """
 
     attempt: int
-    at: str
+    at: Moment
     error_type: str
     message: str
 
@@ -124,21 +256,21 @@ class JobView(BaseModel):
     id: str
     type: str
     queue: str
-    status: str
+    status: str = Field(json_schema_extra={"enum": [*dict.fromkeys(status.label for status in Status)]})
     attempts: int
     priority: int
     tags: str | None
     idempotency_key: str | None
     created_by: str | None
-    created_at: str
-    due_at: str
-    started_at: str | None
-    finished_at: str | None = None
-    failed_at: str | None = None
-    last_updated_at: str
+    created_at: Moment
+    due_at: Moment
+    started_at: Moment | None
+    finished_at: Moment | None = None
+    failed_at: Moment | None = None
+    last_updated_at: Moment
     worker_id: str | None
     interruptions: int
-    cancel_requested_at: str | None = None
+    cancel_requested_at: Moment | None = None
     progress: Progress | None = None
     duration_ms: float | None = None
     result: Any = None

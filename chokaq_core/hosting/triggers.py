@@ -34,6 +34,7 @@ def register(app: func.FunctionApp, core: Core, schedules: Schedules) -> None:
     _register_timers(app, core, schedules)
     _register_jobs(app, core)
     _register_health(app, core)
+    _register_api(app, core)
 
 
 def _register_worker(app: func.FunctionApp, core: Core) -> None:
@@ -123,6 +124,15 @@ def _register_health(app: func.FunctionApp, core: Core) -> None:
         from chokaq_core.hosting import http_health  # noqa: PLC0415
 
         return http_health.live()
+
+
+def _register_api(app: func.FunctionApp, core: Core) -> None:
+    @app.function_name("chokaq_openapi")
+    @app.route(route="openapi.json", methods=["GET"], auth_level=func.AuthLevel.FUNCTION)
+    def chokaq_openapi(req: func.HttpRequest) -> func.HttpResponse:  # noqa: ARG001
+        from chokaq_core.hosting import openapi  # noqa: PLC0415
+
+        return openapi.openapi(core)
 
 
 @contextmanager

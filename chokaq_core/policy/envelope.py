@@ -97,6 +97,13 @@ def seal(envelope: Envelope, limits: EnvelopeLimits, fresh_id: str) -> NewJob:
     )
 
 
+def is_job_id(text: str) -> bool:
+    """
+    Whether a text could be the id of a job; no store holds any other.
+    """
+    return _JOB_ID.fullmatch(text) is not None
+
+
 def payload_problems(payload: str, limits: EnvelopeLimits) -> Iterator[FieldProblem]:
     """
     What is wrong with a payload's text: lone surrogates, size in UTF-8 bytes, nesting.

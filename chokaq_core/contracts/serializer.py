@@ -71,10 +71,17 @@ class JsonSerializer:
         return job
 
 
+def rule_of(message: str) -> str:
+    """
+    A pydantic message as a rule: without the prefix that it puts before a validator's own words.
+    """
+    return message.removeprefix("Value error, ")
+
+
 def _problems(error: ValidationError) -> Iterator[FieldProblem]:
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         path = ".".join(["payload", *(str(part) for part in problem["loc"])])
-        yield FieldProblem(path, problem["msg"])
+        yield FieldProblem(path, rule_of(problem["msg"]))
 
 
 def _written(job: Job) -> str:

@@ -16,7 +16,8 @@ import azure.functions as func
 import pytest
 
 from chokaq_core.hosting import ChokaQ
-from chokaq_core.localhost.functions import Functions, sort_by_trigger
+from chokaq_core.localhost.functions import Functions, Handler, sort_by_trigger
+from chokaq_core.localhost.invocation import LocalContext, LocalTraceContext
 from chokaq_core.localhost.routes import RouteTable
 from jobs import PROFILES
 from tests.support.documents import ROOT, Block, read_document
@@ -26,6 +27,15 @@ README = read_document(ROOT / "README.md")
 BAD_SETTINGS = "When the settings are invalid"
 VARYING = frozenset({"details", "duration_ms", "message", "worker_id"})
 """Members whose values differ from run to run, besides times, whose names end in `_at`, and `at`."""
+
+
+def _context(handler: Handler) -> dict[str, LocalContext]:
+    """
+    What the host passes to functions that ask for their context.
+    """
+    if "context" not in handler.parameters:
+        return {}
+    return {"context": LocalContext(handler.name, str(ROOT), LocalTraceContext())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +91,8 @@ class App:
                 headers=request.headers,
                 route_params=match.values,
                 body=request.body.encode(),
-            )
+            ),
+            **_context(match.function.handler),
         )
         assert isinstance(answer, func.HttpResponse)
         return answer

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from pydantic.json_schema import models_json_schema
 
 from chokaq_core import __version__
 from chokaq_core.hosting.answers import answer, guarded
@@ -135,17 +135,6 @@ OPERATIONS = (
 """Every operation of the producers' API."""
 
 
-class _PayloadSchema(GenerateJsonSchema):
-    """
-    Describes what JSON Schema can say of an app's models, and leaves open what it cannot.
-    """
-
-    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - pydantic's own attribute
-
-    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:  # noqa: ANN401, ARG002
-        return {}
-
-
 def openapi(core: Core) -> func.HttpResponse:
     """
     The document for this app: its own types of jobs included.
@@ -225,7 +214,6 @@ def _schemas(registrations: list[Registration]) -> dict[str, Any]:
     refs, payloads = models_json_schema(
         [(model, "validation") for _, model in models],
         ref_template=_REF.format(model=_PAYLOAD + "{model}"),
-        schema_generator=_PayloadSchema,
     )
     variants = [_variant(r.type_key, refs[model, "validation"]) for r, model in models]
     request = EnqueueBody.model_json_schema(ref_template=_REF)

@@ -333,7 +333,7 @@ def test_a_slot_stays_taken_until_a_timed_out_handler_behind_a_bridge_has_ended(
     open_rig: OpenRig, gates: Gates, outer: bool, inner: bool
 ) -> None:
     work = Interrupted(inner, gates, lambda ctx: "too late")
-    rig = open_rig(profile_of(work.handler, timeout=50 * MILLISECOND), middleware=(middleware(outer),))
+    rig = open_rig(profile_of(work.handler, timeout=200 * MILLISECOND), middleware=(middleware(outer),))
     job_id = rig.run()
 
     assert rig.dead(job_id).reason is FailureReason.TIMEOUT

@@ -5,6 +5,7 @@ What a user of the library writes against: jobs, profiles of handlers, the runni
 from __future__ import annotations
 
 from chokaq_core.contracts.context import JobContext
+from chokaq_core.contracts.idempotent import IdempotentJob
 from chokaq_core.contracts.job import Job
 from chokaq_core.contracts.middleware import Middleware
 from chokaq_core.contracts.profile import Profile
@@ -20,6 +21,7 @@ from chokaq_core.domain.errors import (
 
 __all__ = [
     "FatalJobError",
+    "IdempotentJob",
     "Job",
     "JobCancelledError",
     "JobContext",

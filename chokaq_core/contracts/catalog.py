@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from chokaq_core.contracts.idempotent import IdempotentJob, type_problem
 from chokaq_core.contracts.profile import Registration, identity_of, pipe_registration
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError, RegistrationError
+from chokaq_core.policy.idempotency import IdempotencyRules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +26,7 @@ class Catalog:
         profiles: the app's profiles.
         pipe: one handler `(type_key, payload_text, ctx)` for every job, instead of profiles.
         require_registered_types: refuse handlers without a type key of their own.
+        idempotency: bounds for what protected jobs may ask.
 
     Raises:
         RegistrationError: a key or a model is registered twice, a key is missing, or pipe and profiles are mixed.
@@ -35,7 +38,9 @@ class Catalog:
         *,
         pipe: Callable[..., Any] | None = None,
         require_registered_types: bool = True,
+        idempotency: IdempotencyRules | None = None,
     ) -> None:
+        self._idempotency = idempotency if idempotency is not None else IdempotencyRules()
         self._pipe = pipe_registration(pipe) if pipe is not None else None
         self._by_key: dict[str, Registration] = {}
         self._by_model: dict[type[Job], Registration] = {}
@@ -98,6 +103,9 @@ class Catalog:
             raise RegistrationError(msg)
         if model is None or model in self._by_model:
             msg = f"{key!r}: model {model} already belongs to another type key; every key has a model of its own"
+            raise RegistrationError(msg)
+        if issubclass(model, IdempotentJob) and (problem := type_problem(model, self._idempotency)):
+            msg = f"handler of {key!r}: {problem}"
             raise RegistrationError(msg)
         self._by_key[key] = registration
         self._by_model[model] = registration

@@ -82,17 +82,34 @@ def _wrap(middleware: Middleware, inner: Entry, bridge: Bridge) -> Entry:
     return Entry(lambda run, job, ctx: middleware(job, ctx, partial(step, run, job, ctx)), is_async)
 
 
-async def _await_thread(bridge: Bridge, call: Callable[..., Any], run: Run, job: object, ctx: object) -> Any:  # noqa: ANN401
+def refuse_unawaited(value: object) -> None:
     """
-    Waits for a thread to its end. It cannot be cancelled; it looks at `ctx.cancelled`, and is not over until it ends.
+    Fails a run whose work was never begun: a `def` around an `async def`, or a middleware that forgot its `await`.
+    """
+    if inspect.iscoroutine(value):
+        value.close()
+        msg = f"the handler returned the coroutine {value.__qualname__}, which was never awaited; declare it async def"
+        raise TypeError(msg)
+
+
+async def await_call(bridge: Bridge, call: Callable[[], Any]) -> Any:  # noqa: ANN401 - whatever the call returns
+    """
+    Waits for a blocking call to its end, which no cancelling brings nearer.
     """
     loop, has_ended = asyncio.get_running_loop(), asyncio.Event()
-    future = bridge.on_thread(partial(call, run, job, ctx))
+    future = bridge.on_thread(call)
     future.add_done_callback(lambda _: loop.call_soon_threadsafe(has_ended.set))
     while not future.done():
         with suppress(asyncio.CancelledError):
             await has_ended.wait()
     return future.result()
+
+
+async def _await_thread(bridge: Bridge, call: Callable[..., Any], run: Run, job: object, ctx: object) -> Any:  # noqa: ANN401
+    """
+    Waits for a thread to its end. It cannot be cancelled; it looks at `ctx.cancelled`, and is not over until it ends.
+    """
+    return await await_call(bridge, partial(call, run, job, ctx))
 
 
 def _block_on_loop(bridge: Bridge, call: Callable[..., Any], run: Run, job: object, ctx: object) -> Any:  # noqa: ANN401

@@ -5,15 +5,15 @@ Running jobs: payload to object, handler on its thread or loop, and whatever hap
 from __future__ import annotations
 
 import asyncio
-import inspect
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from chokaq_core.contracts.idempotent import is_idempotent
 from chokaq_core.contracts.serializer import stored_result
 from chokaq_core.domain.errors import InvalidJobError
 from chokaq_core.domain.failures import Outcome, Rejected, Succeeded
-from chokaq_core.engine.chain import Entry, build_entry
+from chokaq_core.engine.chain import Entry, build_entry, refuse_unawaited
 from chokaq_core.engine.threads import HandlerThreads, LoopThread
 from chokaq_core.policy.error_text import storable, text_facts
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from chokaq_core.contracts.middleware import Middleware
     from chokaq_core.contracts.profile import Registration
     from chokaq_core.contracts.serializer import JobSerializer
+    from chokaq_core.engine.chain import Bridge
+    from chokaq_core.engine.idempotency import Idempotency
     from chokaq_core.engine.run import Run
     from chokaq_core.policy.envelope import EnvelopeLimits
     from chokaq_core.ports import Tracing
@@ -70,6 +72,7 @@ class Executor:
         listener: RunListener,
         *,
         tracing: Tracing,
+        idempotency: Idempotency | None = None,
     ) -> None:
         self._serializer = serializer
         self._limits = limits
@@ -79,7 +82,7 @@ class Executor:
         self._loop = LoopThread()
         bridge = _Bridge(self._threads, self._loop)
         registrations = [catalog.pipe] if catalog.pipe is not None else list(catalog)
-        self._entries = {r.type_key: build_entry(r, middleware, bridge) for r in registrations}
+        self._entries = {r.type_key: _entry(r, middleware, bridge, idempotency) for r in registrations}
 
     def start(self, runs: Sequence[Run]) -> None:
         """
@@ -147,7 +150,7 @@ class Executor:
             raise _RejectedPayload(Rejected(text_facts("InvalidPayload", str(error)))) from error
 
     def _success(self, value: object) -> Outcome:
-        _refuse_unawaited(value)
+        refuse_unawaited(value)
         result = stored_result(value, self._limits.max_payload_bytes)
         return Succeeded(result.text, storable(result.note) if result.note is not None else None)
 
@@ -156,20 +159,22 @@ class Executor:
         self._listener.run_ended(run, outcome)
 
 
+def _entry(
+    registration: Registration, middleware: Sequence[Middleware], bridge: Bridge, idempotency: Idempotency | None
+) -> Entry:
+    """
+    The handler in its middleware; around those of protected jobs, idempotency is the outermost.
+    """
+    entry = build_entry(registration, middleware, bridge)
+    if idempotency is None or not is_idempotent(registration.job_type):
+        return entry
+    return idempotency.around(entry, bridge)
+
+
 class _RejectedPayload(Exception):  # noqa: N818 - carries an outcome across one call
     def __init__(self, outcome: Rejected) -> None:
         super().__init__()
         self.outcome = outcome
-
-
-def _refuse_unawaited(value: object) -> None:
-    """
-    Fails a run whose work was never begun: a `def` around an `async def`, or a middleware that forgot its `await`.
-    """
-    if inspect.iscoroutine(value):
-        value.close()
-        msg = f"the handler returned the coroutine {value.__qualname__}, which was never awaited; declare it async def"
-        raise TypeError(msg)
 
 
 def _cancel(run: Run) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from chokaq_core.contracts.idempotent import IdempotentJob, job_problems
 from chokaq_core.contracts.request import JobRequest, RawRequest
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError, KeyConflictError
 from chokaq_core.domain.events import Event, EventName, JobRef
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from chokaq_core.contracts.profile import Registration
     from chokaq_core.contracts.serializer import JobSerializer
     from chokaq_core.engine.waker import Waker
+    from chokaq_core.policy.idempotency import IdempotencyRules
     from chokaq_core.ports import EnqueueAnswer, Events, JobStore, Tracing
 
 Accepted = EnqueueResult | InvalidJobError
@@ -51,6 +53,7 @@ class Producer:
         catalog: Catalog,
         serializer: JobSerializer,
         limits: EnvelopeLimits,
+        idempotency: IdempotencyRules,
         waker: Waker,
         events: Events,
         tracing: Tracing,
@@ -60,6 +63,7 @@ class Producer:
         self._catalog = catalog
         self._serializer = serializer
         self._limits = limits
+        self._idempotency = idempotency
         self._waker = waker
         self._events = events
         self._tracing = tracing
@@ -138,7 +142,7 @@ class Producer:
             return self._sealed(request.type_key, payload, registration, request)
         options = request if isinstance(request, JobRequest) else JobRequest(request)
         registration = self._catalog.of(options.job)
-        payload = self._serializer.dumps(options.job)
+        payload = self._text_of(options.job)
         return self._sealed(registration.type_key, payload, registration, options)
 
     def _sealed(
@@ -172,7 +176,16 @@ class Producer:
             raise InvalidJobError(problems)
         if registration.job_type is None:
             return registration, request.payload
-        return registration, self._serializer.dumps(self._serializer.loads(registration.job_type, request.payload))
+        return registration, self._text_of(self._serializer.loads(registration.job_type, request.payload))
+
+    def _text_of(self, job: Job) -> str:
+        """
+        The job's text; a protected job's key and lifetime are looked at while it can still be refused.
+        """
+        text = self._serializer.dumps(job)
+        if isinstance(job, IdempotentJob) and (problems := list(job_problems(job, self._idempotency))):
+            raise InvalidJobError(problems)
+        return text
 
     def _store_batch(self, batch: Sequence[_Sealed]) -> dict[int, Accepted]:
         jobs = [sealed.job for sealed in batch]

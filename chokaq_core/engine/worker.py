@@ -13,11 +13,13 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from chokaq_core.contracts.idempotent import is_idempotent
 from chokaq_core.contracts.serializer import JobSerializer, JsonSerializer
-from chokaq_core.domain.errors import StoreError
+from chokaq_core.domain.errors import RegistrationError, StoreError
 from chokaq_core.domain.events import Event, EventName
 from chokaq_core.engine.execution import Executor
 from chokaq_core.engine.heartbeat import Heartbeat
+from chokaq_core.engine.idempotency import Idempotency
 from chokaq_core.engine.ledger import Ledger
 from chokaq_core.engine.producer import Producer
 from chokaq_core.engine.run import Run, Stop, StopReason
@@ -28,6 +30,7 @@ from chokaq_core.engine.watch import Watch
 from chokaq_core.policy.backoff import RetryRules
 from chokaq_core.policy.envelope import EnvelopeLimits
 from chokaq_core.policy.heartbeat import HeartbeatRules
+from chokaq_core.policy.idempotency import IdempotencyRules
 from chokaq_core.policy.running import ExecutionRules, WorkerRules
 from chokaq_core.ports import WorkerFacts
 
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
 
     from chokaq_core.contracts.catalog import Catalog
     from chokaq_core.contracts.middleware import Middleware
-    from chokaq_core.ports import Events, JobStore, Tracing, WakeSender
+    from chokaq_core.ports import ClaimStore, Events, JobStore, Tracing, WakeSender
 
 SWITCH_INTERVAL_SECONDS = 0.0005
 """How long a thread may keep the interpreter; the default of 5 ms lets 16 spinning handlers starve the heartbeat."""
@@ -56,6 +59,7 @@ class EngineRules:
     retry: RetryRules = field(default_factory=RetryRules)
     heartbeat: HeartbeatRules = field(default_factory=HeartbeatRules)
     envelope: EnvelopeLimits = field(default_factory=EnvelopeLimits)
+    idempotency: IdempotencyRules = field(default_factory=IdempotencyRules)
 
 
 class Engine:
@@ -63,6 +67,7 @@ class Engine:
     Claims and runs jobs while somebody visits, and accepts jobs at any time.
 
     Args:
+        claims: where jobs that are `IdempotentJob`s claim their keys.
         on_exhausted: called when a visit ends and every slot is taken by a handler that ignores its timeout; a host
             that can replace the process does so, since nothing else frees a thread.
     """
@@ -78,6 +83,7 @@ class Engine:
         middleware: Sequence[Middleware] = (),
         serializer: JobSerializer | None = None,
         tracing: Tracing | None = None,
+        claims: ClaimStore | None = None,
         on_exhausted: Callable[[], object] | None = None,
     ) -> None:
         tracing = tracing if tracing is not None else Untraced()
@@ -95,6 +101,7 @@ class Engine:
             catalog=catalog,
             serializer=serializer,
             limits=rules.envelope,
+            idempotency=rules.idempotency,
             waker=self._waker,
             events=events,
             tracing=tracing,
@@ -113,7 +120,15 @@ class Engine:
             worker_id=self.worker_id,
             store=store,
             ledger=self._ledger,
-            executor=Executor(catalog, serializer, middleware, rules.envelope, self._ledger, tracing=tracing),
+            executor=Executor(
+                catalog,
+                serializer,
+                middleware,
+                rules.envelope,
+                self._ledger,
+                tracing=tracing,
+                idempotency=_idempotency(claims, catalog, rules, events),
+            ),
             watch=self._watch,
             catalog=catalog,
             rules=RunRules(rules.retry, rules.execution, rules.worker.retry_base_delay),
@@ -261,6 +276,16 @@ class Engine:
 
     def _facts(self) -> dict[str, object]:
         return {"worker_id": self.worker_id, "capacity": self._ledger.capacity}
+
+
+def _idempotency(claims: ClaimStore | None, catalog: Catalog, rules: EngineRules, events: Events) -> Idempotency | None:
+    if claims is not None:
+        return Idempotency(claims, rules.idempotency, rules.envelope, events)
+    for registration in catalog:
+        if is_idempotent(registration.job_type):
+            msg = f"handler of {registration.type_key!r}: its jobs are idempotent, which needs a claim store"
+            raise RegistrationError(msg)
+    return None
 
 
 def new_worker_id() -> str:

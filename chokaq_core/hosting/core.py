@@ -193,7 +193,12 @@ class Core:
     def _resolve(self, profiles: Iterable[Profile], pipe: Callable[..., Any] | None) -> Catalog | None:
         is_strict = self.settings is None or self.settings.require_registered_types
         try:
-            return Catalog(profiles, pipe=pipe, require_registered_types=is_strict)
+            return Catalog(
+                profiles,
+                pipe=pipe,
+                require_registered_types=is_strict,
+                idempotency=self.settings.idempotency if self.settings is not None else None,
+            )
         except RegistrationError as error:
             self.problems += (f"profiles: {error}",)
             return None

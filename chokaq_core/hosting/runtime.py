@@ -78,7 +78,14 @@ def build_runtime(
     make_ready(store, settings)
     events = telemetry.events
     wakes = wake_sender(settings, environ)
-    rules = EngineRules(settings.worker, settings.execution, settings.retry, settings.heartbeat, settings.envelope)
+    rules = EngineRules(
+        worker=settings.worker,
+        execution=settings.execution,
+        retry=settings.retry,
+        heartbeat=settings.heartbeat,
+        envelope=settings.envelope,
+        idempotency=settings.idempotency,
+    )
     engine = Engine(
         store,
         catalog,
@@ -88,6 +95,7 @@ def build_runtime(
         middleware=middleware,
         serializer=serializer,
         tracing=telemetry.tracing,
+        claims=store,
         on_exhausted=_end_process if is_in_azure(environ) else None,
     )
     return Runtime(

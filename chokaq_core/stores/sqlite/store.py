@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chokaq_core.policy.circuit import CircuitRules
-from chokaq_core.stores.sqlite import circuits, enqueueing, operating, scanning, schema, turning, vitals
+from chokaq_core.stores.sqlite import circuits, enqueueing, idempotency, operating, scanning, schema, turning, vitals
 from chokaq_core.stores.sqlite.database import Database
 from chokaq_core.stores.sqlite.rows import archived_job, dead_job, hot_job, micros
 from chokaq_core.stores.sqlite.waking import ask_for_wake
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         Burial,
         CancelOutcome,
         Census,
+        Claim,
+        ClaimAnswer,
         Demand,
         Edit,
         EnqueueAnswer,
@@ -270,6 +272,34 @@ class SqliteStore:
         """
         with self._database.read() as transaction:
             return operating.counts(transaction)
+
+    def claim_key(self, claim: Claim, lifetime: timedelta) -> ClaimAnswer:
+        """
+        Claims an idempotency key.
+        """
+        with self._database.write() as transaction:
+            return idempotency.claim_key(transaction, claim, lifetime)
+
+    def complete_key(self, claim: Claim, result: str | None, lifetime: timedelta | None) -> bool:
+        """
+        Notes that the work behind a key is done.
+        """
+        with self._database.write() as transaction:
+            return idempotency.complete_key(transaction, claim, result, lifetime)
+
+    def release_key(self, claim: Claim) -> bool:
+        """
+        Gives up a claim.
+        """
+        with self._database.write() as transaction:
+            return idempotency.release_key(transaction, claim)
+
+    def prune_keys(self, limit: int) -> int:
+        """
+        Deletes expired claims.
+        """
+        with self._database.write() as transaction:
+            return transaction.change("keys_prune", most=limit)
 
     def rest(self) -> None:
         """

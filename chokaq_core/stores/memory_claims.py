@@ -119,8 +119,9 @@ class MemoryClaims:
             self._expiring = sorted((e.expires_at, k) for k, e in self._entries.items() if e.expires_at != float("inf"))
 
     def _make_room(self) -> None:
-        completed = ((e.expires_at, key) for key, e in self._entries.items() if e.is_completed)
-        nearest = min(completed, default=None)
+        now = self._monotonic()
+        over = ((e.expires_at, key) for key, e in self._entries.items() if e.is_completed or e.expires_at <= now)
+        nearest = min(over, default=None)
         if nearest is None:
             raise StoreUnavailableError(f"all {self._capacity} claims in memory are of running jobs")
         del self._entries[nearest[1]]

@@ -19,8 +19,9 @@ from chokaq_core.engine.worker import Engine, EngineRules
 from chokaq_core.policy.backoff import RetryRules
 from chokaq_core.policy.envelope import EnvelopeLimits
 from chokaq_core.policy.heartbeat import HeartbeatRules
+from chokaq_core.policy.idempotency import IdempotencyRules
 from chokaq_core.policy.running import ExecutionRules, WorkerRules
-from chokaq_core.ports import Store
+from chokaq_core.ports import ClaimStore, Store
 
 WAIT_SECONDS = 30.0
 """How long a test waits for what must come; no test passes because of it."""
@@ -222,6 +223,8 @@ class Setup:
     envelope: EnvelopeLimits = field(default_factory=EnvelopeLimits)
     middleware: tuple[Middleware, ...] = ()
     serializer: JobSerializer | None = None
+    claims: ClaimStore | None = None
+    idempotency: IdempotencyRules = field(default_factory=IdempotencyRules)
     on_exhausted: Callable[[], object] | None = None
     pipe: Callable[..., Any] | None = None
 
@@ -231,15 +234,23 @@ def build_rig(store: Store, profiles: Sequence[Profile], setup: Setup) -> Rig:
     An engine on the store.
     """
     events, wakes = RecordedEvents(), RecordedWakes()
-    catalog = Catalog(profiles, pipe=setup.pipe)
+    catalog = Catalog(profiles, pipe=setup.pipe, idempotency=setup.idempotency)
     engine = Engine(
         store,
         catalog,
         wakes,
         events,
-        rules=EngineRules(setup.worker, setup.execution, setup.retry, setup.heartbeat, setup.envelope),
+        rules=EngineRules(
+            worker=setup.worker,
+            execution=setup.execution,
+            retry=setup.retry,
+            heartbeat=setup.heartbeat,
+            envelope=setup.envelope,
+            idempotency=setup.idempotency,
+        ),
         middleware=setup.middleware,
         serializer=setup.serializer,
+        claims=setup.claims,
         on_exhausted=setup.on_exhausted,
     )
     return Rig(engine, store, catalog, events, wakes)

@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 PORT ?= 7071
 PYTEST_ARGS ?=
+# `azurite` sends wakes through a Storage queue on this machine; left out, they stay within the process.
+WAKES ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input
@@ -14,20 +16,21 @@ SQL_FOLDERS = $(wildcard chokaq_core/stores/sqlite chokaq_core/stores/sqlserver)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help install run test test-deep check bench clean
+.PHONY: help install run test test-deep check bench clean test-tools
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 install: $(VENV)/.dev ## Make the virtual environment with all that development needs
 
-run: $(VENV)/.local ## Run the app on this machine, at http://localhost:7071 (PORT=8080 names another port)
-	@exec $(BIN)/python -m chokaq_core.localhost --port $(PORT)
+run: $(VENV)/.local ## Run the app at http://localhost:7071 (PORT=8080: another port; WAKES=azurite: through a real queue)
+	@$(if $(filter azurite,$(WAKES)),$(BIN)/python -m tests.support.azurite run --,exec) \
+		$(BIN)/python -m chokaq_core.localhost --port $(PORT)
 
-test: $(VENV)/.dev ## Run the tests; PYTEST_ARGS='-k name' narrows them
+test: $(VENV)/.dev test-tools ## Run the tests; PYTEST_ARGS='-k name' narrows them
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-test-deep: $(VENV)/.dev ## Run the tests with many more generated examples and the slow ones too
+test-deep: $(VENV)/.dev test-tools ## Run the tests with many more generated examples and the slow ones too
 	@HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest -m '' $(PYTEST_ARGS)
 
 check: $(VENV)/.dev ## Check style, types, import contracts and SQL
@@ -41,8 +44,13 @@ bench: $(VENV)/.dev ## Run the benchmarks
 	@$(BIN)/python -m bench
 
 clean: ## Remove virtual environments, caches and build leftovers; the jobs in .chokaq stay
-	rm -rf .venv .venv313 $(VENV) build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf tests/azurite/node_modules .venv .venv313 $(VENV) build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path '*/node_modules/*' -prune -exec rm -rf {} +
+
+# What some tests need besides $(VENV): they are skipped, and say why, where it cannot be had.
+test-tools: $(VENV)/.dev
+	@$(BIN)/python -m tests.support.worker_library
+	@$(BIN)/python -m tests.support.azurite
 
 # A stamp in the environment tells which requirements it meets, so that nothing is installed twice.
 

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
     from chokaq_core.domain.circuit import Circuit, CircuitEvent, CircuitReport
     from chokaq_core.domain.events import Event, JobRef
-    from chokaq_core.domain.failures import ErrorFacts
+    from chokaq_core.domain.failures import ErrorFacts, FailureReason
     from chokaq_core.domain.job import ArchivedJob, ClaimedJob, DeadJob, HotJob, Lease, NewJob
+    from chokaq_core.domain.listing import JobFilter, JobQuery, JobSummary, Pillar, Position
     from chokaq_core.domain.moves import Settlement
+    from chokaq_core.domain.operator_log import LogEntry, LogNote
     from chokaq_core.policy.after_failure import Verdict
     from chokaq_core.policy.rescue import Suspect
 
@@ -34,6 +36,9 @@ WAKE_HORIZON = timedelta(minutes=15)
 
 MAX_BATCH = 1_000
 """No call moves more rows than this; callers cut larger batches."""
+
+MAX_LOOK = 10_000
+"""No call that lists or counts jobs looks at more rows than this; it answers where to go on."""
 
 
 class EnqueueOutcome(StrEnum):
@@ -355,6 +360,61 @@ class MetricBucket:
 
 
 @dataclass(frozen=True, slots=True)
+class JobPage:
+    """
+    A part of a list.
+
+    Attributes:
+        further: where to go on. There may be one although the page is not full, even empty: one look went no further.
+            None means that the list ends here.
+    """
+
+    now: datetime
+    jobs: tuple[JobSummary, ...]
+    further: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobCount:
+    """
+    How many jobs match, at most `MAX_LOOK`; not complete when there are rows that were not looked at.
+    """
+
+    count: int
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroup:
+    """
+    Dead jobs of one type that ended by one type of error, for one reason.
+
+    Attributes:
+        error_type: None where no attempt failed, such as for a job that was cancelled while it waited.
+        error_line: the last line of its newest job's error.
+    """
+
+    type_key: str
+    error_type: str | None
+    reason: FailureReason
+    jobs: int
+    first_failed_at: datetime
+    last_failed_at: datetime
+    newest_job_id: str
+    error_line: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopErrors:
+    """
+    Groups of the newest dead jobs, largest first; not complete when there are older ones that were not looked at.
+    """
+
+    groups: tuple[ErrorGroup, ...]
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PillarCounts:
     """
     Rows in each pillar.
@@ -529,27 +589,70 @@ class JobStore(Protocol):
 
 class OperatorStore(Protocol):
     """
-    What people do to jobs and queues.
+    What people do to jobs and queues, and what they look at.
+
+    A command takes up to `MAX_BATCH` ids and answers for each in order; a repeated id is judged anew. With a note it
+    writes one entry of the operator log in the same transaction: `affected` counts what was changed, `outcome` is the
+    `tally` of the outcomes, where a boolean one reads `edited`, `purged` or `stale`, and a queue `changed`.
     """
 
-    def cancel(self, job_ids: Sequence[str], by: str) -> Sequence[CancelOutcome]:
+    def cancel(self, job_ids: Sequence[str], by: str, note: LogNote | None = None) -> Sequence[CancelOutcome]:
         """
         Pending and Fetched → DLQ as Cancelled; Processing is marked and stops by its next heartbeat.
         """
 
-    def resurrect(self, job_ids: Sequence[str], by: str) -> Sequence[ResurrectOutcome]:
+    def resurrect(
+        self, job_ids: Sequence[str], by: str, edit: Edit | None = None, note: LogNote | None = None
+    ) -> Sequence[ResurrectOutcome]:
         """
         DLQ → Pending with a fresh count of attempts; refused while an active job holds the same key.
+
+        With an edit, each job that comes back is changed by it; one that does not is left as it was.
         """
 
-    def edit(self, job_id: str, edit: Edit, by: str) -> bool:
+    def edit(self, job_ids: Sequence[str], edit: Edit, by: str, note: LogNote | None = None) -> Sequence[bool]:
         """
-        Changes a pending or dead job; False when it is running, archived or gone.
+        Changes pending or dead jobs; False where one is fetched, running, archived or gone.
         """
 
-    def purge(self, job_ids: Sequence[str]) -> Sequence[bool]:
+    def purge(self, job_ids: Sequence[str], note: LogNote | None = None) -> Sequence[bool]:
         """
         Deletes archived or dead jobs for good; False where there was none.
+        """
+
+    def list_jobs(self, query: JobQuery, limit: int) -> JobPage:
+        """
+        Up to `limit` jobs of one pillar in order of their positions, out of at most `MAX_LOOK` rows looked at.
+
+        Walked page by page, a job that stays in its pillar all the while is shown exactly once, and none twice, unless
+        it left and came back later in an oldest-first walk; a walk with `to_at` set shows none twice.
+        """
+
+    def count_jobs(self, pillar: Pillar, job_filter: JobFilter) -> JobCount:
+        """
+        Counts jobs among the pillar's newest `MAX_LOOK` rows within the filter's times.
+        """
+
+    def look_up(self, job_ids: Sequence[str]) -> Mapping[str, JobSummary]:
+        """
+        Up to `MAX_BATCH` jobs by id, from whichever pillar holds each; unknown ids are left out.
+        """
+
+    def key_holders(self, keys: Sequence[str]) -> Mapping[str, str]:
+        """
+        Which of up to `MAX_BATCH` idempotency keys are held, each with the id of the active job that holds it.
+        """
+
+    def top_errors(self, look: int, limit: int) -> TopErrors:
+        """
+        The `limit` largest groups among the newest `look` dead jobs, `MAX_LOOK` at most.
+
+        Groups of equal size stand in order of their newest failure, newest first.
+        """
+
+    def operator_log(self, before: int | None, limit: int) -> Sequence[LogEntry]:
+        """
+        Entries with a number below `before`, newest first.
         """
 
     def queues(self) -> Sequence[QueueRow]:
@@ -557,7 +660,7 @@ class OperatorStore(Protocol):
         All queues with their controls and what waits in them.
         """
 
-    def change_queue(self, name: str, change: QueueChange) -> QueueRow:
+    def change_queue(self, name: str, change: QueueChange, note: LogNote | None = None) -> QueueRow:
         """
         Sets controls, creating the row if need be. Pausing gives back fetched jobs in the same transaction.
         """

@@ -208,7 +208,14 @@ class DeadJob(JobRecord):
         """
         Cancelled or Zombie for those two reasons, else Failed.
         """
-        return {"CANCELLED": Status.CANCELLED, "ZOMBIE": Status.ZOMBIE}.get(self.reason.name, Status.FAILED)
+        return status_of_dead(self.reason)
+
+
+def status_of_dead(reason: FailureReason) -> Status:
+    """
+    What a dead job reports as: Cancelled or Zombie for those two reasons, else Failed.
+    """
+    return {"CANCELLED": Status.CANCELLED, "ZOMBIE": Status.ZOMBIE}.get(reason.name, Status.FAILED)
 
 
 @dataclass(frozen=True, slots=True)

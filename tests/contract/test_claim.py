@@ -146,7 +146,7 @@ class TestOrderWithinAQueue:
 
     def test_an_edited_priority_counts_at_the_next_claim(self, stage: Stage) -> None:
         first, second = stage.add_many(2)
-        stage.store.edit(second, Edit(priority=11), "ann")
+        stage.store.edit([second], Edit(priority=11), "ann")
 
         assert stage.claim(10) == [second, first]
 

@@ -183,7 +183,7 @@ def test_a_key_that_is_held_for_other_work_is_a_conflict(stage: Stage, other: di
 
 def test_a_key_still_stands_for_the_payload_that_an_edit_gave_its_job(stage: Stage) -> None:
     first = stage.add(idempotency_key="order-7")
-    stage.store.edit(first.id, Edit(payload='{"to": "bob"}'), "ann")
+    stage.store.edit([first.id], Edit(payload='{"to": "bob"}'), "ann")
 
     answer = stage.store.enqueue(
         [

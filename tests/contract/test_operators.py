@@ -154,7 +154,8 @@ class TestEdit:
         assert before is not None
         stage.clock.advance(MINUTE)
 
-        assert stage.store.edit(before.id, Edit(payload='{"to": "eve"}', tags="new", priority=99), "ann")
+        edit = Edit(payload='{"to": "eve"}', tags="new", priority=99)
+        assert list(stage.store.edit([before.id], edit, "ann")) == [True]
 
         after = stage.store.find(before.id)
         assert after is not None
@@ -180,7 +181,7 @@ class TestEdit:
         before = stage.store.find(stage.put(place, tags="old").id)
         assert before is not None
 
-        assert stage.store.edit(before.id, edit, "ann")
+        assert list(stage.store.edit([before.id], edit, "ann")) == [True]
 
         after = stage.store.find(before.id)
         assert after is not None
@@ -188,14 +189,14 @@ class TestEdit:
 
     def test_an_edited_dead_job_runs_with_its_new_payload(self, stage: Stage) -> None:
         dead = stage.dead()
-        stage.store.edit(dead.lease.job_id, Edit(payload='{"to": "eve"}'), "ann")
+        stage.store.edit([dead.lease.job_id], Edit(payload='{"to": "eve"}'), "ann")
         stage.store.resurrect([dead.lease.job_id], "ann")
 
         assert stage.turn(want=1).claimed[0].payload == '{"to": "eve"}'
 
     def test_a_delayed_job_keeps_its_due_time(self, stage: Stage) -> None:
         job = stage.add(delay=MINUTE)
-        stage.store.edit(job.id, Edit(priority=99), "ann")
+        stage.store.edit([job.id], Edit(priority=99), "ann")
 
         assert stage.hot(job.id).due_at == NOON + MINUTE
         assert stage.claim() == []

@@ -137,7 +137,7 @@ class TestTextComesBackAsItWas:
     def test_in_every_field_of_a_job(self, stage: Stage, text: str) -> None:
         payload = json.dumps({"text": text}, ensure_ascii=False)
         job = stage.add(payload=payload, tags=text, created_by=text, idempotency_key=f"k{text}k")
-        stage.store.edit(job.id, Edit(priority=11), by=text)
+        stage.store.edit([job.id], Edit(priority=11), by=text)
         (claimed,) = stage.turn(want=1).claimed
         stage.store.beat(Beat(WORKER, progress=(Progress(claimed.lease, 1, text),)))
 

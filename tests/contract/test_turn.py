@@ -275,7 +275,7 @@ class TestRepeat:
         first = stage.store.turn(turn)
         stage.clock.advance(SECOND)
         stage.store.beat(Beat(WORKER))
-        stage.store.edit(waiting.id, Edit(priority=99), "ann")
+        stage.store.edit([waiting.id], Edit(priority=99), "ann")
 
         again = stage.store.turn(turn)
 

@@ -148,7 +148,7 @@ def _resurrect(stage: Stage, staged: Staged) -> bool:
 
 
 def _edit(stage: Stage, staged: Staged) -> bool:
-    return stage.store.edit(staged.id, Edit(payload='{"to": "eve"}', tags="edited", priority=99), "ann")
+    return stage.store.edit([staged.id], Edit(payload='{"to": "eve"}', tags="edited", priority=99), "ann")[0]
 
 
 def _purge(stage: Stage, staged: Staged) -> bool:

@@ -154,7 +154,7 @@ def test_a_rejected_job_runs_after_it_was_edited_and_resurrected(open_rig: OpenR
     job_id = put(store, "report.build", '{"project":12}', "lacks-slug")
     rig.visit()
 
-    assert store.edit(job_id, Edit(payload='{"project":12,"slug":"twelve"}'), "ann")
+    assert list(store.edit([job_id], Edit(payload='{"project":12,"slug":"twelve"}'), "ann")) == [True]
     store.resurrect([job_id], "ann")
     rig.visit()
 

@@ -19,6 +19,7 @@ from chokaq_core.ports import (
     Totals,
 )
 from chokaq_core.stores.sqlite.circuits import release_probes
+from chokaq_core.stores.sqlite.listing import write_note
 from chokaq_core.stores.sqlite.rows import micros, moment
 from chokaq_core.stores.sqlite.settling import Ending, count_endings, dead_letter, no_error
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from chokaq_core.domain.operator_log import LogNote
     from chokaq_core.policy.circuit import CircuitRules
     from chokaq_core.ports import Edit
     from chokaq_core.stores.sqlite.database import Transaction
@@ -37,7 +39,7 @@ _PROCESSING = 2
 
 
 def cancel(
-    transaction: Transaction, job_ids: Sequence[str], by: str, circuit_rules: CircuitRules
+    transaction: Transaction, job_ids: Sequence[str], by: str, note: LogNote | None, circuit_rules: CircuitRules
 ) -> Sequence[CancelOutcome]:
     """
     Move cancel, each job by its own state; a fetched probe that is cancelled gives its permit back.
@@ -45,32 +47,40 @@ def cancel(
     outcomes = [_cancel(transaction, job_id, by) for job_id in job_ids]
     ended = [i for i, outcome in zip(job_ids, outcomes, strict=True) if outcome is CancelOutcome.DEAD_LETTERED]
     release_probes(transaction, ended, circuit_rules)
+    write_note(transaction, note, outcomes, len(outcomes) - outcomes.count(CancelOutcome.STALE))
     return outcomes
 
 
-def resurrect(transaction: Transaction, job_ids: Sequence[str], by: str) -> Sequence[ResurrectOutcome]:
+def resurrect(
+    transaction: Transaction, job_ids: Sequence[str], by: str, edit: Edit | None, note: LogNote | None
+) -> Sequence[ResurrectOutcome]:
     """
     Move resurrect, each job by its own guard.
     """
-    return [_resurrect(transaction, job_id, by) for job_id in job_ids]
+    outcomes = [_resurrect(transaction, job_id, by, edit) for job_id in job_ids]
+    write_note(transaction, note, outcomes, outcomes.count(ResurrectOutcome.RESURRECTED))
+    return outcomes
 
 
-def edit(transaction: Transaction, job_id: str, edit: Edit, by: str) -> bool:
+def edit(transaction: Transaction, job_ids: Sequence[str], edit: Edit, by: str, note: LogNote | None) -> Sequence[bool]:
     """
-    Move edit of a pending or a dead job.
+    Move edit of pending and dead jobs.
     """
-    values = {"id": job_id, "actor": by, "payload": edit.payload, "tags": edit.tags, "priority": edit.priority}
-    return transaction.change("edit_hot", **values) + transaction.change("edit_dlq", **values) > 0
+    outcomes = [_edit(transaction, job_id, edit, by) for job_id in job_ids]
+    write_note(transaction, note, ["edited" if is_done else "stale" for is_done in outcomes], sum(outcomes))
+    return outcomes
 
 
-def purge(transaction: Transaction, job_ids: Sequence[str]) -> Sequence[bool]:
+def purge(transaction: Transaction, job_ids: Sequence[str], note: LogNote | None) -> Sequence[bool]:
     """
     Move purge of archived and dead jobs.
     """
-    return [
+    outcomes = [
         transaction.change("leave_archive", id=job_id) + transaction.change("leave_dlq", id=job_id) > 0
         for job_id in job_ids
     ]
+    write_note(transaction, note, ["purged" if is_done else "stale" for is_done in outcomes], sum(outcomes))
+    return outcomes
 
 
 def queues(transaction: Transaction, circuit_rules: CircuitRules) -> Sequence[QueueRow]:
@@ -81,7 +91,9 @@ def queues(transaction: Transaction, circuit_rules: CircuitRules) -> Sequence[Qu
     return [_queue_row(row, transaction.now) for row in rows]
 
 
-def change_queue(transaction: Transaction, name: str, change: QueueChange, circuit_rules: CircuitRules) -> QueueRow:
+def change_queue(
+    transaction: Transaction, name: str, change: QueueChange, note: LogNote | None, circuit_rules: CircuitRules
+) -> QueueRow:
     """
     Sets controls; a queue that is closed by it gives its fetched jobs back.
     """
@@ -100,6 +112,7 @@ def change_queue(transaction: Transaction, name: str, change: QueueChange, circu
         fetched = [job_id for (job_id,) in transaction.rows("change_queue_fetched", name=name)]
         transaction.change_each("turn_release", [{"id": job_id, "now": transaction.now} for job_id in fetched])
         release_probes(transaction, fetched, circuit_rules)
+    write_note(transaction, note, ["changed"], 1)
     return _one_queue(transaction, name, circuit_rules)
 
 
@@ -137,13 +150,20 @@ def _cancel(transaction: Transaction, job_id: str, by: str) -> CancelOutcome:
     return CancelOutcome.DEAD_LETTERED
 
 
-def _resurrect(transaction: Transaction, job_id: str, by: str) -> ResurrectOutcome:
+def _edit(transaction: Transaction, job_id: str, edit: Edit, by: str) -> bool:
+    values = {"id": job_id, "actor": by, "payload": edit.payload, "tags": edit.tags, "priority": edit.priority}
+    return transaction.change("edit_hot", **values) + transaction.change("edit_dlq", **values) > 0
+
+
+def _resurrect(transaction: Transaction, job_id: str, by: str, edit: Edit | None) -> ResurrectOutcome:
     found = transaction.row("resurrect_found", id=job_id)
     if found is None:
         return ResurrectOutcome.STALE
     key, queue, type_key = found
     if key is not None and transaction.value("resurrect_key_held", held_key=key):
         return ResurrectOutcome.KEY_HELD
+    if edit is not None:
+        _edit(transaction, job_id, edit, by)
     transaction.change("resurrect", id=job_id, actor=by)
     transaction.change("leave_dlq", id=job_id)
     transaction.change("enqueue_queue", queue=queue)

@@ -26,6 +26,7 @@ TABLES = (
     "Turns",
     "Timers",
     "Circuits",
+    "OperatorLog",
     "IdempotencyClaims",
     "SchemaMigrations",
 )

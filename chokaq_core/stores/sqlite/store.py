@@ -7,7 +7,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chokaq_core.policy.circuit import CircuitRules
-from chokaq_core.stores.sqlite import circuits, enqueueing, idempotency, operating, scanning, schema, turning, vitals
+from chokaq_core.stores.sqlite import (
+    circuits,
+    enqueueing,
+    idempotency,
+    listing,
+    operating,
+    scanning,
+    schema,
+    turning,
+    vitals,
+)
 from chokaq_core.stores.sqlite.database import Database
 from chokaq_core.stores.sqlite.rows import archived_job, dead_job, hot_job, micros
 from chokaq_core.stores.sqlite.waking import ask_for_wake
@@ -19,6 +29,8 @@ if TYPE_CHECKING:
 
     from chokaq_core.domain.circuit import Circuit
     from chokaq_core.domain.job import ArchivedJob, DeadJob, HotJob, NewJob
+    from chokaq_core.domain.listing import JobFilter, JobQuery, JobSummary, Pillar
+    from chokaq_core.domain.operator_log import LogEntry, LogNote
     from chokaq_core.ports import (
         Beat,
         BeatAnswer,
@@ -30,6 +42,8 @@ if TYPE_CHECKING:
         Demand,
         Edit,
         EnqueueAnswer,
+        JobCount,
+        JobPage,
         MetricBucket,
         MovedJob,
         PillarCounts,
@@ -39,6 +53,7 @@ if TYPE_CHECKING:
         SchemaState,
         Suspects,
         TimerRow,
+        TopErrors,
         Totals,
         Turn,
         TurnAnswer,
@@ -203,33 +218,77 @@ class SqliteStore:
             row = transaction.row("find_dead", id=job_id)
             return None if row is None else dead_job(row)
 
-    def cancel(self, job_ids: Sequence[str], by: str) -> Sequence[CancelOutcome]:
+    def cancel(self, job_ids: Sequence[str], by: str, note: LogNote | None = None) -> Sequence[CancelOutcome]:
         """
         Cancels jobs that wait and marks those that run.
         """
         with self._database.write() as transaction:
-            return operating.cancel(transaction, job_ids, by, self._circuit_rules)
+            return operating.cancel(transaction, job_ids, by, note, self._circuit_rules)
 
-    def resurrect(self, job_ids: Sequence[str], by: str) -> Sequence[ResurrectOutcome]:
+    def resurrect(
+        self, job_ids: Sequence[str], by: str, edit: Edit | None = None, note: LogNote | None = None
+    ) -> Sequence[ResurrectOutcome]:
         """
-        Brings dead jobs back.
+        Brings dead jobs back, changed if so asked.
         """
         with self._database.write() as transaction:
-            return operating.resurrect(transaction, job_ids, by)
+            return operating.resurrect(transaction, job_ids, by, edit, note)
 
-    def edit(self, job_id: str, edit: Edit, by: str) -> bool:
+    def edit(self, job_ids: Sequence[str], edit: Edit, by: str, note: LogNote | None = None) -> Sequence[bool]:
         """
-        Changes a job that is not running.
+        Changes jobs that are not running.
         """
         with self._database.write() as transaction:
-            return operating.edit(transaction, job_id, edit, by)
+            return operating.edit(transaction, job_ids, edit, by, note)
 
-    def purge(self, job_ids: Sequence[str]) -> Sequence[bool]:
+    def purge(self, job_ids: Sequence[str], note: LogNote | None = None) -> Sequence[bool]:
         """
         Deletes archived or dead jobs.
         """
         with self._database.write() as transaction:
-            return operating.purge(transaction, job_ids)
+            return operating.purge(transaction, job_ids, note)
+
+    def list_jobs(self, query: JobQuery, limit: int) -> JobPage:
+        """
+        A part of a pillar's list.
+        """
+        with self._database.read() as transaction:
+            return listing.list_jobs(transaction, query, limit)
+
+    def count_jobs(self, pillar: Pillar, job_filter: JobFilter) -> JobCount:
+        """
+        Counts jobs, one look deep.
+        """
+        with self._database.read() as transaction:
+            return listing.count_jobs(transaction, pillar, job_filter)
+
+    def look_up(self, job_ids: Sequence[str]) -> Mapping[str, JobSummary]:
+        """
+        Jobs of any pillar by id.
+        """
+        with self._database.read() as transaction:
+            return listing.look_up(transaction, job_ids)
+
+    def key_holders(self, keys: Sequence[str]) -> Mapping[str, str]:
+        """
+        Active jobs by the keys that they hold.
+        """
+        with self._database.read() as transaction:
+            return listing.key_holders(transaction, keys)
+
+    def top_errors(self, look: int, limit: int) -> TopErrors:
+        """
+        The newest dead jobs, grouped.
+        """
+        with self._database.read() as transaction:
+            return listing.top_errors(transaction, look, limit)
+
+    def operator_log(self, before: int | None, limit: int) -> Sequence[LogEntry]:
+        """
+        What people did.
+        """
+        with self._database.read() as transaction:
+            return listing.operator_log(transaction, before, limit)
 
     def queues(self) -> Sequence[QueueRow]:
         """
@@ -238,12 +297,12 @@ class SqliteStore:
         with self._database.read() as transaction:
             return operating.queues(transaction, self._circuit_rules)
 
-    def change_queue(self, name: str, change: QueueChange) -> QueueRow:
+    def change_queue(self, name: str, change: QueueChange, note: LogNote | None = None) -> QueueRow:
         """
         Sets a queue's controls.
         """
         with self._database.write() as transaction:
-            return operating.change_queue(transaction, name, change, self._circuit_rules)
+            return operating.change_queue(transaction, name, change, note, self._circuit_rules)
 
     def circuits(self) -> Sequence[Circuit]:
         """

@@ -6,7 +6,7 @@ VALUES (:now, :actor, :command, :target, :affected, :outcome);
 
 -- name: log_entries
 SELECT Number, AtUtc, Actor, Command, Target, Affected, Outcome FROM OperatorLog
-WHERE :before IS NULL OR Number < :before
+WHERE :below IS NULL OR Number < :below
 ORDER BY Number DESC LIMIT :most;
 
 -- name: top_errors

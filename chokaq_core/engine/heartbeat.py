@@ -49,6 +49,7 @@ class Heartbeat:
         ledger: Ledger,
         rules: HeartbeatRules,
         stray_delay: timedelta,
+        cancel_retention: timedelta,
         events: Events,
     ) -> None:
         self._worker_id = worker_id
@@ -56,6 +57,7 @@ class Heartbeat:
         self._ledger = ledger
         self._rules = rules
         self._stray_delay = stray_delay
+        self._cancel_retention = cancel_retention
         self._events = events
         self._failures = 0
         self._strangers: frozenset[tuple[str, int]] = frozenset()
@@ -132,7 +134,7 @@ class Heartbeat:
         self._events.publish([Event(EventName.JOB_EXECUTION_LEASE_REJECTED, run.ref, _BEAT) for run in lost])
         for job_id, number in snapshot.fetched:
             if not _is_held(Lease(job_id, self._worker_id, number), answer.held):
-                self._ledger.drop_fetched(job_id)
+                self._ledger.drop_fetched((job_id, number))
 
     def _pass_on_cancels(self, snapshot: _Snapshot, answer: BeatAnswer) -> None:
         for run in snapshot.runs:
@@ -142,6 +144,17 @@ class Heartbeat:
             if run.tell_to_stop(Stop(StopReason.CANCELLED, held.cancel_requested_by)):
                 facts = {"by": held.cancel_requested_by}
                 self._events.publish([Event(EventName.JOB_CANCELLATION_REQUESTED, run.ref, facts)])
+        self._keep_early_cancels(answer)
+
+    def _keep_early_cancels(self, answer: BeatAnswer) -> None:
+        """
+        Keeps cancels of jobs whose claim is stored and whose run this process has not begun yet.
+        """
+        known = self._ledger.leases()
+        for job_id, held in answer.held.items():
+            lease = (job_id, held.lease_number)
+            if held.is_running and held.is_cancel_requested and lease not in known:
+                self._ledger.keep_cancel(lease, held.cancel_requested_by, self._cancel_retention)
 
     def _put_off_strays(self, answer: BeatAnswer) -> None:
         """

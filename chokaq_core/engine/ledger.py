@@ -1,25 +1,24 @@
 """
-What this process holds: running jobs, fetched ones, outcomes that wait to be stored, and handlers nobody waits for.
+The one place that the threads of a process share.
 
-The one place that threads share. Handlers report here, the store thread takes its work from here, the heartbeat asks
-what is alive, visits wait for it to run dry. One lock guards it all, and nobody calls out while holding it.
+Handlers report here, the store thread takes its work from here, the heartbeat asks what is alive, visits wait for it to
+run dry. One lock guards the book and the visits, and nobody calls out while holding it.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import deque
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.failures import HeartbeatLost, Outcome, TimedOut
+from chokaq_core.engine.book import Book, LeaseKey, PendingCancel, Work
 from chokaq_core.engine.run import Run, Stop, StopReason
 from chokaq_core.engine.visits import Look, Visit, Visits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from chokaq_core.domain.job import ClaimedJob
     from chokaq_core.domain.moves import Settlement
@@ -28,72 +27,24 @@ if TYPE_CHECKING:
 GATHER_SECONDS = 0.001
 """How long an outcome waits for others that are about to end, so that one turn settles them all."""
 
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """
-    What the next turn is about.
-
-    Attributes:
-        ended: runs with their outcomes, to be decided and settled.
-        settlements: settlements that need no decision.
-        starts: fetched jobs that have a slot now.
-        unfetched: fetched jobs to give back.
-        looks_again_within: the promise to look again; zero promises nothing.
-    """
-
-    ended: tuple[tuple[Run, Outcome], ...] = ()
-    settlements: tuple[Settlement, ...] = ()
-    starts: tuple[ClaimedJob, ...] = ()
-    unfetched: tuple[ClaimedJob, ...] = ()
-    want: int = 0
-    prefetch: int = 0
-    looks_again_within: timedelta = timedelta(0)
-
-    @property
-    def is_look(self) -> bool:
-        """
-        Whether the turn looks for work.
-        """
-        return self.want + self.prefetch > 0
-
-
-@dataclass(slots=True)
-class _Book:
-    live: dict[str, Run] = field(default_factory=dict)
-    abandoned: dict[str, Run] = field(default_factory=dict)
-    fetched: deque[ClaimedJob] = field(default_factory=deque)
-    ended: list[tuple[Run, Outcome]] = field(default_factory=list)
-    settlements: list[Settlement] = field(default_factory=list)
-    in_turn: list[tuple[str, int]] = field(default_factory=list)
-    is_turning: bool = False
-
-    def is_busy(self) -> bool:
-        return bool(self.live or self.ended or self.settlements or self.in_turn)
-
-    def leases(self) -> Iterator[tuple[str, int]]:
-        yield from ((i, run.lease.number) for i, run in self.live.items())
-        yield from ((job.lease.job_id, job.lease.number) for job in self.fetched)
-        yield from ((run.lease.job_id, run.lease.number) for run, _ in self.ended)
-        yield from ((s.lease.job_id, s.lease.number) for s in self.settlements)
-        yield from self.in_turn
+NEVER = float("inf")
 
 
 class Ledger:
     """
-    The shared book of one process.
+    The shared book of one process, with the waiting around it.
     """
 
     def __init__(self, rules: WorkerRules, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.capacity = rules.max_concurrency
         self._prefetch = rules.prefetch
         self._monotonic = monotonic
-        self._book = _Book()
+        self._book = Book()
         self._visits = Visits(rules)
         self._is_stopping = False
         self._is_in_trouble = False
         self._is_gathering = False
-        self._watched_until = float("inf")
+        self._watched_until = NEVER
         lock = threading.RLock()
         self._has_work = threading.Condition(lock)
         self._has_moved = threading.Condition(lock)
@@ -178,13 +129,27 @@ class Ledger:
     def hold(self, runs: Sequence[Run], fetched: Sequence[ClaimedJob]) -> bool:
         """
         Takes claimed jobs into the book before they start; True when a deadline is nearer than the watch knows.
+
+        A cancel that reached the heartbeat before the claim's answer came is passed on now.
         """
+        now = self._monotonic()
         with self._has_runs:
-            self._book.live.update((run.lease.job_id, run) for run in runs)
-            self._book.fetched.extend(fetched)
+            self._book.hold(runs, fetched)
+            cancels = [(run, self._book.take_cancel(run, now)) for run in runs]
             self._has_runs.notify_all()
-            nearest = min((run.deadline for run in runs), default=float("inf"))
-            return nearest < self._watched_until
+            is_nearer = min((run.deadline for run in runs), default=NEVER) < self._watched_until
+        for run, cancel in cancels:
+            if cancel is not None:
+                run.tell_to_stop(Stop(StopReason.CANCELLED, cancel.by))
+        return is_nearer
+
+    def keep_cancel(self, lease: LeaseKey, by: str | None, retention: timedelta) -> None:
+        """
+        Keeps a cancel for a job that is about to start here; after `retention` it is forgotten.
+        """
+        now = self._monotonic()
+        with self._has_work:
+            self._book.keep_cancel(lease, PendingCancel(by, now + retention.total_seconds()), now)
 
     def turn_taken(self, work: Work, look: Look) -> None:
         """
@@ -217,11 +182,7 @@ class Ledger:
         A handler ended: its slot is free, and its outcome counts unless the run had concluded before.
         """
         with self._has_work:
-            if run.conclude():
-                self._book.live.pop(run.lease.job_id, None)
-                self._book.ended.append((run, outcome))
-            elif self._book.abandoned.get(run.lease.job_id) is run:
-                del self._book.abandoned[run.lease.job_id]
+            if not self._book.run_ended(run, outcome):
                 self._has_moved.notify_all()
             if not self._is_gathering or not self._book.live:
                 self._has_work.notify_all()
@@ -234,10 +195,10 @@ class Ledger:
         with self._has_work:
             overdue = [run for run in self._book.live.values() if run.deadline <= now]
             expired = [run for run in overdue if self._abandon(run, TimedOut(run.timeout))]
-            self._watched_until = min((run.deadline for run in self._book.live.values()), default=float("inf"))
-            nearest = self._watched_until
+            nearest = min((run.deadline for run in self._book.live.values()), default=NEVER)
+            self._watched_until = nearest
         _tell(expired, StopReason.TIMED_OUT)
-        return expired, None if nearest == float("inf") else max(0.0, nearest - now)
+        return expired, None if nearest == NEVER else max(0.0, nearest - now)
 
     def lose(self, run: Run) -> bool:
         """
@@ -259,14 +220,13 @@ class Ledger:
         _tell(failed, StopReason.HEARTBEAT_LOST)
         return failed
 
-    def drop_fetched(self, job_id: str) -> bool:
+    def drop_fetched(self, lease: LeaseKey) -> None:
         """
         Forgets a fetched job whose lease is gone.
         """
-        with self._has_work:
-            before = len(self._book.fetched)
-            self._book.fetched = deque(job for job in self._book.fetched if job.lease.job_id != job_id)
-            return len(self._book.fetched) < before
+        with self._has_moved:
+            self._book.drop_fetched(lease)
+            self._has_moved.notify_all()
 
     def live(self) -> list[Run]:
         """
@@ -296,12 +256,12 @@ class Ledger:
         with self._has_work:
             return len(self._book.abandoned) >= self.capacity
 
-    def leases(self) -> set[tuple[str, int]]:
+    def leases(self) -> set[LeaseKey]:
         """
         Job id and lease number of everything that is accounted for here.
         """
         with self._has_work:
-            return set(self._book.leases())
+            return self._book.leases()
 
     # The ends
 
@@ -328,6 +288,13 @@ class Ledger:
         with self._has_moved:
             return self._has_moved.wait_for(self._is_settled, seconds)
 
+    def wait_until_released(self, seconds: float) -> bool:
+        """
+        Waits until every fetched job is given back; False if that took too long.
+        """
+        with self._has_moved:
+            return self._has_moved.wait_for(lambda: not self._book.fetched and not self._is_releasing(), seconds)
+
     def wait_for_runs(self) -> None:
         """
         Blocks while nothing runs; ends with the engine too.
@@ -352,6 +319,9 @@ class Ledger:
     def _is_settled(self) -> bool:
         is_answered = not self._book.is_turning or self._is_in_trouble
         return is_answered and not self._book.is_busy() and not self._book.fetched
+
+    def _is_releasing(self) -> bool:
+        return self._book.is_turning and not self._is_in_trouble and not self._book.live
 
     def _is_needed(self) -> bool:
         return self._book.is_busy() or (len(self._visits) > 0 and not self._is_stopping)
@@ -390,29 +360,24 @@ class Ledger:
         self._is_gathering = False
 
     def _take_work(self) -> Work:
-        book = self._book
-        ended, book.ended = tuple(book.ended), []
-        settlements, book.settlements = tuple(book.settlements), []
-        starts, unfetched = self._take_fetched()
+        book, wants_claims = self._book, self._wants_claims()
+        starts = book.take_starts(self._free_slots()) if wants_claims else ()
+        unfetched = () if wants_claims else book.take_fetched()
         want, prefetch = self._room()
-        work = Work(ended, settlements, starts, unfetched, max(0, want - len(starts)), prefetch, self._promise())
+        work = Work(
+            ended=book.take_ended(),
+            settlements=book.take_settlements(),
+            starts=starts,
+            unfetched=unfetched,
+            want=max(0, want - len(starts)),
+            prefetch=prefetch,
+            looks_again_within=self._promise(),
+        )
         if work.is_look:
             self._visits.look_begins(self._monotonic())
-        leases = [run.lease for run, _ in ended] + [s.lease for s in settlements]
-        leases += [job.lease for job in (*starts, *unfetched)]
+        book.in_turn = [(lease.job_id, lease.number) for lease in work.leases()]
         book.is_turning = True
-        book.in_turn = [(lease.job_id, lease.number) for lease in leases]
         return work
-
-    def _take_fetched(self) -> tuple[tuple[ClaimedJob, ...], tuple[ClaimedJob, ...]]:
-        """
-        Fetched jobs to start and to give back.
-        """
-        fetched = self._book.fetched
-        if not self._wants_claims():
-            self._book.fetched = deque()
-            return (), tuple(fetched)
-        return tuple(fetched.popleft() for _ in range(min(len(fetched), self._free_slots()))), ()
 
     def _promise(self) -> timedelta:
         if not self._wants_claims() or self._free_slots() <= 0:
@@ -424,15 +389,11 @@ class Ledger:
         """
         Concludes a run whose handler still goes on; its slot stays taken until the handler ends.
         """
-        if not run.conclude():
-            return False
-        self._book.live.pop(run.lease.job_id, None)
-        self._book.abandoned[run.lease.job_id] = run
-        if outcome is not None:
-            self._book.ended.append((run, outcome))
-        self._has_work.notify_all()
-        self._has_moved.notify_all()
-        return True
+        is_abandoned = self._book.abandon(run, outcome)
+        if is_abandoned:
+            self._has_work.notify_all()
+            self._has_moved.notify_all()
+        return is_abandoned
 
 
 def _tell(runs: Iterable[Run], reason: StopReason) -> None:

@@ -14,12 +14,13 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain import moves
-from chokaq_core.domain.circuit import Circuit, CircuitEvent, CircuitReport, CircuitSignal, CircuitState
+from chokaq_core.domain.circuit import Circuit, CircuitReport, CircuitSignal, CircuitState
 from chokaq_core.domain.errors import StoreError
-from chokaq_core.domain.events import Event, EventName, JobRef
+from chokaq_core.domain.events import Event, EventName
 from chokaq_core.domain.job import ClaimedJob, Status
+from chokaq_core.engine.pending_turn import PendingTurn, starts
 from chokaq_core.engine.run import Run
-from chokaq_core.engine.settling import Ended, event_of, settle
+from chokaq_core.engine.settling import Ended, settle
 from chokaq_core.engine.visits import Look
 from chokaq_core.policy.circuit import signal_of
 from chokaq_core.ports import MAX_BATCH, Turn, TurnAnswer
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from chokaq_core.contracts.catalog import Catalog
     from chokaq_core.domain.job import EnqueueResult
     from chokaq_core.domain.moves import Settlement
+    from chokaq_core.engine.book import Work
     from chokaq_core.engine.execution import Executor
-    from chokaq_core.engine.ledger import Ledger, Work
+    from chokaq_core.engine.ledger import Ledger
     from chokaq_core.engine.waker import Waker
     from chokaq_core.engine.watch import Watch
     from chokaq_core.policy.backoff import RetryRules
@@ -52,18 +54,6 @@ class RunRules:
     retry: RetryRules
     execution: ExecutionRules
     retry_base_delay: timedelta
-
-
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    """
-    A turn that has not been answered yet, with what it is about.
-    """
-
-    turn: Turn
-    work: Work
-    ended: tuple[Ended, ...]
-    held_back: tuple[ClaimedJob, ...] = ()
 
 
 class StoreThread:
@@ -98,7 +88,7 @@ class StoreThread:
         self._seq = 0
         self._last_queue = ""
         self._clock: tuple[datetime, float] | None = None
-        self._pending: _Pending | None = None
+        self._pending: PendingTurn | None = None
         self._failures = 0
         self._circuits: dict[str, Circuit] = {}
 
@@ -119,7 +109,7 @@ class StoreThread:
             elif not self._ledger.wait_in_trouble(self._pause()):
                 return
 
-    def _turn_for(self, work: Work) -> _Pending:
+    def _turn_for(self, work: Work) -> PendingTurn:
         self._seq += 1
         ended = tuple(settle(run, outcome, self._rules.retry, self._now(run)) for run, outcome in work.ended)
         releases = (moves.release(job.lease) for job in work.unfetched)
@@ -136,9 +126,9 @@ class StoreThread:
             looks_again_within=work.looks_again_within,
             reports=self._reports(ended),
         )
-        return _Pending(turn, work, ended, tuple(held_back))
+        return PendingTurn(turn, work, ended, tuple(held_back))
 
-    def _try(self, pending: _Pending) -> TurnAnswer | None:
+    def _try(self, pending: PendingTurn) -> TurnAnswer | None:
         """
         The answer to a turn, or None when the store gave none. Only a change of state is told.
         """
@@ -154,26 +144,25 @@ class StoreThread:
             self._failures = 0
         return answer
 
-    def _apply(self, pending: _Pending, answer: TurnAnswer) -> None:
+    def _apply(self, pending: PendingTurn, answer: TurnAnswer) -> None:
         """
         Books what the turn did, starts the runs, and tells what happened.
         """
         self._clock = (answer.now, time.monotonic())
         self._circuits = {circuit.type_key: circuit for circuit in answer.circuits}
         self._last_queue = answer.last_queue
-        unstarted = answer.stale | {job.lease.job_id for job in pending.held_back}
-        started = [job for job in pending.work.starts if job.lease.job_id not in unstarted]
-        ready = [*started, *(job for job in answer.claimed if job.status is Status.PROCESSING)]
+        processing = [job for job in answer.claimed if job.status is Status.PROCESSING]
         fetched = [job for job in answer.claimed if job.status is Status.FETCHED]
-        runs, put_off = self._runs(ready)
+        runs, put_off = self._runs([*pending.started(answer), *processing])
         is_nearer = self._ledger.hold(runs, fetched)
-        self._ledger.turn_taken(pending.work, _look(answer))
         if put_off:
             self._ledger.add_settlements(put_off)
+        self._ledger.turn_taken(pending.work, _look(pending, answer))
         if is_nearer:
             self._watch.look_again()
         self._executor.start(runs)
-        self._events.publish([*self._endings(pending, answer), *_starts(runs)])
+        breaker_delay = self._rules.retry.circuit_breaker_delay
+        self._events.publish([*pending.events(answer, breaker_delay), *starts(runs)])
         self._wake(pending, answer)
 
     def _is_held_back(self, job: ClaimedJob) -> bool:
@@ -218,34 +207,7 @@ class StoreThread:
         timeout = self._rules.execution.timeout_for(job.queue, own)
         return Run(job, registration, timeout, self._enqueue, attempt=attempt)
 
-    def _endings(self, pending: _Pending, answer: TurnAnswer) -> list[Event]:
-        events = [
-            event_of(
-                ended,
-                is_stale=ended.run.lease.job_id in answer.stale,
-                is_cancelled=ended.run.lease.job_id in answer.cancelled,
-            )
-            for ended in pending.ended
-        ]
-        events += [
-            Event(EventName.JOB_EXECUTION_LEASE_REJECTED, _ref(job), {"transition": "start"})
-            for job in pending.work.starts
-            if job.lease.job_id in answer.stale
-        ]
-        events += [
-            Event(EventName.PREFETCHED_JOB_RELEASED, _ref(job))
-            for job in pending.work.unfetched
-            if job.lease.job_id not in answer.stale
-        ]
-        events += [
-            Event(EventName.CIRCUIT_BREAKER_REJECTED, _ref(job), {"delay_s": _seconds(self._rules.retry)})
-            for job in pending.held_back
-            if job.lease.job_id not in answer.stale
-        ]
-        events += [Event(EventName.CIRCUIT_CHANGED, facts=_circuit_facts(event)) for event in answer.circuit_events]
-        return events
-
-    def _wake(self, pending: _Pending, answer: TurnAnswer) -> None:
+    def _wake(self, pending: PendingTurn, answer: TurnAnswer) -> None:
         """
         Lets the waker know whether this worker is full, and of a due time that nobody else comes for.
         """
@@ -275,30 +237,12 @@ class StoreThread:
         return {"worker_id": self._worker_id, "failures": self._failures}
 
 
-def _look(answer: TurnAnswer) -> Look:
-    return Look(answer.is_full, len(answer.claimed), _seconds_to_due(answer), answer.has_open_queue)
-
-
-def _circuit_facts(event: CircuitEvent) -> dict[str, object]:
-    return {"type": event.type_key, "state": event.state.name.lower(), "change": str(event.name)}
-
-
-def _seconds(rules: RetryRules) -> float:
-    return rules.circuit_breaker_delay.total_seconds()
-
-
-def _seconds_to_due(answer: TurnAnswer) -> float | None:
-    return None if answer.next_due_at is None else (answer.next_due_at - answer.now).total_seconds()
-
-
-def _starts(runs: Iterable[Run]) -> list[Event]:
-    return [Event(EventName.JOB_STARTED, run.ref, {"lag_ms": _lag_ms(run.job)}) for run in runs]
-
-
-def _lag_ms(job: ClaimedJob) -> float:
-    lag_ms: float = (job.claimed_at - job.due_at) / timedelta(milliseconds=1)
-    return max(lag_ms, 0.0)
-
-
-def _ref(job: ClaimedJob) -> JobRef:
-    return JobRef(job.lease.job_id, job.type_key, job.queue, attempt=job.attempt, worker_id=job.lease.worker_id)
+def _look(pending: PendingTurn, answer: TurnAnswer) -> Look:
+    due = None if answer.next_due_at is None else (answer.next_due_at - answer.now).total_seconds()
+    return Look(
+        is_full=answer.is_full,
+        claimed=len(answer.claimed),
+        seconds_to_due=due,
+        has_open_queue=answer.has_open_queue,
+        has_lost_fetched=pending.has_lost_fetched(answer),
+    )

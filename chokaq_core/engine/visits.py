@@ -29,12 +29,18 @@ class Visit:
 class Look:
     """
     What one look for work found.
+
+    Attributes:
+        seconds_to_due: until the earliest due time to come.
+        has_open_queue: False when every queue is paused or inactive.
+        has_lost_fetched: fetched jobs were gone when they were to start, as after a pause of their queue.
     """
 
     is_full: bool
     claimed: int
     seconds_to_due: float | None
     has_open_queue: bool
+    has_lost_fetched: bool = False
 
 
 class Visits:
@@ -154,7 +160,12 @@ class Visits:
         return min((end - now for end in ends if end > now), default=None)
 
     def _pause(self, look: Look) -> float:
+        """
+        Seconds until the next look after one that was not full.
+        """
         rules = self._rules
         pause = rules.polling_interval if look.has_open_queue else rules.no_queues_sleep_interval
+        if look.has_lost_fetched:
+            pause = rules.paused_queue_polling_delay
         seconds = pause.total_seconds()
         return seconds if look.seconds_to_due is None else min(seconds, max(0.0, look.seconds_to_due))

@@ -21,6 +21,7 @@ from chokaq_core.engine.execution import Executor
 from chokaq_core.engine.heartbeat import Heartbeat
 from chokaq_core.engine.idempotency import Idempotency
 from chokaq_core.engine.ledger import Ledger
+from chokaq_core.engine.pending_turn import job_ref
 from chokaq_core.engine.producer import Producer
 from chokaq_core.engine.run import Run, Stop, StopReason
 from chokaq_core.engine.turns import RunRules, StoreThread
@@ -114,6 +115,7 @@ class Engine:
             ledger=self._ledger,
             rules=rules.heartbeat,
             stray_delay=rules.retry.circuit_breaker_delay,
+            cancel_retention=rules.execution.pending_cancellation_retention,
             events=events,
         )
         self._store_thread = StoreThread(
@@ -171,6 +173,7 @@ class Engine:
         self._ledger.stop()
         if not self._threads:
             return True
+        self._release_fetched()
         grace = self._rules.worker.shutdown_grace_period.total_seconds()
         if not self._ledger.wait_until_settled(grace):
             self._interrupt(self._ledger.live())
@@ -183,6 +186,14 @@ class Engine:
         self._retire()
         self._events.publish([Event(EventName.WORKER_STOPPED, facts=self._facts())])
         return is_drained
+
+    def _release_fetched(self) -> None:
+        """
+        Waits until fetched jobs are given back; what is not by then is left to recovery.
+        """
+        if not self._ledger.wait_until_released(self._rules.worker.release_timeout.total_seconds()):
+            events = [Event(EventName.PREFETCHED_JOB_RELEASE_FAILED, job_ref(job)) for job in self._ledger.fetched()]
+            self._events.publish(events or [Event(EventName.PREFETCHED_JOB_RELEASE_FAILED, facts=self._facts())])
 
     def _start_threads(self) -> None:
         """

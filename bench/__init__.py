@@ -1,0 +1,3 @@
+"""
+The benchmarks: `make bench` measures the budgets and prints them beside what was measured.
+"""

@@ -1,0 +1,33 @@
+"""
+The sections in the order in which they run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from bench.figures import Figure
+from bench.sections import claim, heartbeat, imports, latency, lateness, statements, throughput
+from bench.size import Size
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """
+    A group of figures that are measured together.
+    """
+
+    title: str
+    measure: Callable[[Size], Iterator[Figure]]
+
+
+SECTIONS: dict[str, Section] = {
+    "statements": Section("Statements: round trips to the store, enqueue to archive", statements.measure),
+    "heartbeat": Section("Heartbeat: statements for each interval", heartbeat.measure),
+    "claim": Section("Claim: p50 of a claim of 50 on the file store", claim.measure),
+    "throughput": Section("Throughput: no-op jobs on SQLite files, medians (least – greatest)", throughput.measure),
+    "lateness": Section("Heartbeat beside 16 spinning handlers, 1,000 leases, 6 writing processes", lateness.measure),
+    "latency": Section("Latency: enqueue to handler start, lone jobs on a lingering worker", latency.measure),
+    "imports": Section("Import time in fresh interpreters", imports.measure),
+}

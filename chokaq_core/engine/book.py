@@ -81,6 +81,8 @@ class Book:
         settlements: settlements that wait to be stored and need no outcome.
         in_turn: leases that the turn under way is about.
         cancels: cancels that came before the run they are for.
+        turns_begun: how many turns this process has taken so far.
+        turns_answered: the number of the last one whose answer is entered here.
     """
 
     live: dict[str, Run] = field(default_factory=dict)
@@ -90,7 +92,15 @@ class Book:
     settlements: list[Settlement] = field(default_factory=list)
     in_turn: list[LeaseKey] = field(default_factory=list)
     cancels: dict[LeaseKey, PendingCancel] = field(default_factory=dict)
-    is_turning: bool = False
+    turns_begun: int = 0
+    turns_answered: int = 0
+
+    @property
+    def is_turning(self) -> bool:
+        """
+        Whether a turn is under way.
+        """
+        return self.turns_begun > self.turns_answered
 
     def is_busy(self) -> bool:
         """

@@ -60,7 +60,7 @@ class Heartbeat:
         self._cancel_retention = cancel_retention
         self._events = events
         self._failures = 0
-        self._strangers: frozenset[tuple[str, int]] = frozenset()
+        self._strangers: dict[tuple[str, int], int] = {}
         self._stop = threading.Event()
 
     def stop(self) -> None:
@@ -159,11 +159,14 @@ class Heartbeat:
     def _put_off_strays(self, answer: BeatAnswer) -> None:
         """
         Jobs in this worker's name that it does not know, twice in a row: the answer to their claim was lost for good.
+
+        Not so while the turn that may have claimed them waits for its answer, which may only be slow.
         """
         held = {(job_id, job.lease_number) for job_id, job in answer.held.items()}
-        strangers = frozenset(held - self._ledger.leases())
-        strays = strangers & self._strangers
-        self._strangers = strangers - strays
+        begun, answered = self._ledger.turns()
+        strangers = {lease: self._strangers.get(lease, begun) for lease in held - self._ledger.leases()}
+        strays = {lease for lease in strangers if lease in self._strangers and strangers[lease] <= answered}
+        self._strangers = {lease: turn for lease, turn in strangers.items() if lease not in strays}
         leases = [Lease(job_id, self._worker_id, number) for job_id, number in strays]
         self._ledger.add_settlements([moves.postpone(lease, self._stray_delay) for lease in leases])
 

@@ -159,7 +159,7 @@ class Ledger:
         with self._has_moved:
             self._is_in_trouble = False
             self._book.in_turn = []
-            self._book.is_turning = False
+            self._book.turns_answered = self._book.turns_begun
             is_idle = not self._book.is_busy() and not self._book.fetched
             if work.is_look:
                 self._visits.looked(look, now, is_idle=is_idle)
@@ -262,6 +262,13 @@ class Ledger:
         """
         with self._has_work:
             return self._book.leases()
+
+    def turns(self) -> tuple[int, int]:
+        """
+        How many turns have begun, and the number of the last one whose answer is booked.
+        """
+        with self._has_work:
+            return self._book.turns_begun, self._book.turns_answered
 
     # The ends
 
@@ -376,7 +383,7 @@ class Ledger:
         if work.is_look:
             self._visits.look_begins(self._monotonic())
         book.in_turn = [(lease.job_id, lease.number) for lease in work.leases()]
-        book.is_turning = True
+        book.turns_begun += 1
         return work
 
     def _promise(self) -> timedelta:

@@ -210,6 +210,14 @@ class Ledger:
             _tell([run], StopReason.LEASE_LOST)
         return is_lost
 
+    def occupants(self, job_ids: Iterable[str]) -> dict[str, Run]:
+        """
+        The runs of these jobs whose handlers go on here, abandoned ones included.
+        """
+        with self._has_work:
+            found = ((i, self._book.live.get(i) or self._book.abandoned.get(i)) for i in job_ids)
+            return {job_id: run for job_id, run in found if run is not None}
+
     def fail_heartbeats(self, failures: int) -> list[Run]:
         """
         Concludes every live run because heartbeats cannot be written.

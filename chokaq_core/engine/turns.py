@@ -26,7 +26,7 @@ from chokaq_core.policy.circuit import signal_of
 from chokaq_core.ports import MAX_BATCH, Turn, TurnAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from chokaq_core.contracts.catalog import Catalog
     from chokaq_core.domain.job import EnqueueResult
@@ -186,19 +186,21 @@ class StoreThread:
             if job.is_probe or (job.type_key in failing and signal is not CircuitSignal.RELEASED)
         )
 
-    def _runs(self, jobs: Iterable[ClaimedJob]) -> tuple[list[Run], list[Settlement]]:
+    def _runs(self, jobs: Sequence[ClaimedJob]) -> tuple[list[Run], list[Settlement]]:
         """
-        Runs for the jobs; those whose own earlier thread still goes on here are put off instead.
+        Runs for the jobs; those whose own earlier handler still goes on here are put off instead.
         """
-        busy = {run.lease.job_id for run in self._ledger.abandoned()}
-        runs: list[Run] = []
-        put_off: list[Settlement] = []
-        for job in jobs:
-            if job.lease.job_id in busy:
-                put_off.append(moves.postpone(job.lease, BUSY_ELSEWHERE_DELAY))
-            else:
-                runs.append(self._run(job))
-        return runs, put_off
+        busy = self._ledger.occupants(job.lease.job_id for job in jobs)
+        self._give_up(busy.values())
+        runs = [self._run(job) for job in jobs if job.lease.job_id not in busy]
+        return runs, [moves.postpone(job.lease, BUSY_ELSEWHERE_DELAY) for job in jobs if job.lease.job_id in busy]
+
+    def _give_up(self, runs: Iterable[Run]) -> None:
+        """
+        Stops runs whose jobs were claimed again: their own leases are gone, though no heartbeat has said so yet.
+        """
+        lost = [run for run in runs if self._ledger.lose(run)]
+        self._events.publish([Event(EventName.JOB_EXECUTION_LEASE_REJECTED, run.ref, _CLAIM) for run in lost])
 
     def _run(self, job: ClaimedJob) -> Run:
         registration = self._catalog.find(job.type_key)
@@ -235,6 +237,9 @@ class StoreThread:
 
     def _facts(self) -> dict[str, object]:
         return {"worker_id": self._worker_id, "failures": self._failures}
+
+
+_CLAIM = {"transition": "claim"}
 
 
 def _look(pending: PendingTurn, answer: TurnAnswer) -> Look:

@@ -71,13 +71,13 @@ class Heartbeat:
 
     def run(self) -> None:
         """
-        Beats while anything runs, and rests while nothing does.
+        Beats while anything runs or waits to be stored, and rests while nothing does.
         """
         while not self._stop.is_set():
             self._ledger.wait_for_runs()
             interval = next_interval(self._rules, random.random())  # noqa: S311 - jitter, not a secret
             self._stop.wait(interval.total_seconds())
-            if self._ledger.live():
+            if self._ledger.is_busy():
                 self.beat()
 
     def beat(self) -> None:

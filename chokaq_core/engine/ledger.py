@@ -312,10 +312,17 @@ class Ledger:
 
     def wait_for_runs(self) -> None:
         """
-        Blocks while nothing runs; ends with the engine too.
+        Blocks while nothing runs or waits to be stored; ends with the engine too.
         """
         with self._has_runs:
-            self._has_runs.wait_for(lambda: bool(self._book.live) or self._is_stopping)
+            self._has_runs.wait_for(lambda: self._book.is_busy() or self._is_stopping)
+
+    def is_busy(self) -> bool:
+        """
+        Whether anything runs here or waits to be stored.
+        """
+        with self._has_work:
+            return self._book.is_busy()
 
     # Inside, under the lock
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from chokaq_core.engine.ledger import Ledger
     from chokaq_core.policy.heartbeat import HeartbeatRules
-    from chokaq_core.ports import BeatAnswer, Events, HeldJob, JobStore
+    from chokaq_core.ports import BeatAnswer, Events, HeldJob, JobStore, Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class _Snapshot:
 
     runs: tuple[Run, ...]
     fetched: frozenset[tuple[str, int]]
+    progress: tuple[tuple[Run, Progress], ...]
 
 
 class Heartbeat:
@@ -97,13 +98,14 @@ class Heartbeat:
 
     def _snapshot(self) -> _Snapshot:
         fetched = frozenset((job.lease.job_id, job.lease.number) for job in self._ledger.fetched())
-        return _Snapshot(tuple(self._ledger.live()), fetched)
+        runs = tuple(self._ledger.live())
+        progress = tuple((run, news) for run in runs if (news := run.take_progress()) is not None)
+        return _Snapshot(runs, fetched, progress)
 
     def _message(self, snapshot: _Snapshot) -> Beat:
-        progress = (run.take_progress() for run in snapshot.runs)
         return Beat(
             worker_id=self._worker_id,
-            progress=tuple(p for p in progress if p is not None),
+            progress=tuple(news for _, news in snapshot.progress),
             active=len(snapshot.runs),
             abandoned=len(self._ledger.abandoned()),
             capacity=self._ledger.capacity,
@@ -114,6 +116,8 @@ class Heartbeat:
         Counts a failed heartbeat once for each job, and acts when there were too many in a row.
         """
         self._failures += 1
+        for run, news in snapshot.progress:
+            run.give_back_progress(news)
         facts = {"failures": self._failures}
         self._events.publish(
             [Event(EventName.JOB_HEARTBEAT_WRITE_FAILED, run.ref, facts, error) for run in snapshot.runs]

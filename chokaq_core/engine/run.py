@@ -196,6 +196,14 @@ class Run:
             progress, self._progress = self._progress, None
         return progress
 
+    def give_back_progress(self, progress: Progress) -> None:
+        """
+        Keeps progress that could not be stored, unless there is newer.
+        """
+        with self._lock:
+            if self._progress is None:
+                self._progress = progress
+
     def is_cancelled(self) -> bool:
         """
         Whether the handler shall stop.

@@ -5,8 +5,9 @@ A real store whose calls can be counted, failed, or held up at a chosen moment.
 from __future__ import annotations
 
 import threading
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, cast
 
 from chokaq_core.domain.errors import StoreUnavailableError
@@ -15,7 +16,7 @@ from chokaq_core.ports import Store
 WAIT_SECONDS = 30.0
 """How long a held call waits to be let go; long enough to tell a hang from a slow machine."""
 
-Step = Callable[[], object]
+When = Callable[[Any], object]
 
 
 class Hold:
@@ -27,9 +28,10 @@ class Hold:
         self._reached = threading.Event()
         self._released = threading.Event()
 
-    def __call__(self) -> None:
+    def __call__(self, answer: Any) -> Any:  # noqa: ANN401 - whatever the method answered
         self._reached.set()
         assert self._released.wait(WAIT_SECONDS), "a held call was never let go"
+        return answer
 
     def wait_until_reached(self) -> None:
         """
@@ -44,6 +46,23 @@ class Hold:
         self._released.set()
 
 
+def always(_answer: object) -> bool:
+    """
+    Any answer will do.
+    """
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """
+    What to do at the first call that it applies to.
+    """
+
+    act: Callable[[Any], Any]
+    when: When = always
+
+
 class FaultyStore:
     """
     Passes every call on to the real store, with what a test has ordered for it before or after.
@@ -55,8 +74,8 @@ class FaultyStore:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._before: defaultdict[str, deque[Step]] = defaultdict(deque)
-        self._after: defaultdict[str, deque[Step]] = defaultdict(deque)
+        self._before: defaultdict[str, list[_Order]] = defaultdict(list)
+        self._after: defaultdict[str, list[_Order]] = defaultdict(list)
         self._is_away: set[str] = set()
         self.calls: Counter[str] = Counter()
 
@@ -66,8 +85,8 @@ class FaultyStore:
         def call(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
             self._enter(name)
             answer = method(*arguments, **options)
-            self._step(self._after[name])
-            return answer
+            order = self._next(self._after[name], answer)
+            return answer if order is None else order.act(answer)
 
         return call
 
@@ -87,13 +106,13 @@ class FaultyStore:
         """
         The next calls fail before the real store hears of them.
         """
-        self._before[name].extend([_fail] * times)
+        self._before[name].extend([_Order(_fail)] * times)
 
-    def lose_answer(self, name: str, times: int = 1) -> None:
+    def lose_answer(self, name: str, times: int = 1, *, when: When = always) -> None:
         """
-        The next calls are carried out, and then fail.
+        The next calls with such an answer are carried out, and then fail.
         """
-        self._after[name].extend([_fail] * times)
+        self._after[name].extend([_Order(_fail, when)] * times)
 
     def go_away(self, *names: str) -> None:
         """
@@ -114,38 +133,39 @@ class FaultyStore:
         Stops the next call before it is carried out.
         """
         hold = Hold()
-        self._before[name].append(hold)
+        self._before[name].append(_Order(hold))
         return hold
 
-    def hold_after(self, name: str) -> Hold:
+    def hold_after(self, name: str, *, when: When = always) -> Hold:
         """
-        Stops the next call after it was carried out and before it is answered.
+        Stops the next call with such an answer after it was carried out and before it is answered.
         """
         hold = Hold()
-        self._after[name].append(hold)
+        self._after[name].append(_Order(hold, when))
         return hold
 
-    def after(self, name: str, step: Step) -> None:
+    def alter(self, name: str, change: Callable[[Any], Any], *, when: When = always) -> None:
         """
-        Does something after the next call was carried out and before it is answered.
+        Gives the next such answer of a method in another form.
         """
-        self._after[name].append(step)
+        self._after[name].append(_Order(change, when))
 
     def _enter(self, name: str) -> None:
         with self._lock:
             self.calls[name] += 1
             is_away = name in self._is_away
-        if is_away:
-            _fail()
-        self._step(self._before[name])
+        order = _Order(_fail) if is_away else self._next(self._before[name], None)
+        if order is not None:
+            order.act(None)
 
-    def _step(self, steps: deque[Step]) -> None:
+    def _next(self, orders: list[_Order], answer: object) -> _Order | None:
         with self._lock:
-            step = steps.popleft() if steps else None
-        if step is not None:
-            step()
+            order = next((order for order in orders if order.when(answer)), None)
+            if order is not None:
+                orders.remove(order)
+        return order
 
 
-def _fail() -> None:
+def _fail(_answer: object) -> None:
     msg = "the database is away"
     raise StoreUnavailableError(msg)

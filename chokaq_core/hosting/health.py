@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.errors import StoreError
-from chokaq_core.engine.scans import HEARTBEAT_TIMER, POLL_TIMER, RESCUE_TIMER
+from chokaq_core.engine.scans import HEARTBEAT_TIMER, MAINTENANCE_TIMER, POLL_TIMER, RESCUE_TIMER
 from chokaq_core.hosting.single_flight import SingleFlight
 from chokaq_core.policy.health import Check, HealthStatus, Workforce, judge_saturation, judge_workers
 from chokaq_core.ports import WorkerState
@@ -105,6 +105,7 @@ def timer_periods(settings: Settings) -> dict[str, timedelta]:
         POLL_TIMER: settings.functions.poll_interval,
         HEARTBEAT_TIMER: settings.functions.heartbeat_interval,
         RESCUE_TIMER: settings.rescue.scan_interval,
+        MAINTENANCE_TIMER: settings.functions.maintenance_interval,
     }
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chokaq_core.config.host import is_in_azure
-from chokaq_core.engine.scans import Poll, Pulse, Rescue
+from chokaq_core.engine.scans import Maintenance, Poll, Pulse, Rescue
 from chokaq_core.engine.worker import Engine, EngineRules
 from chokaq_core.hosting.health import timer_periods
 from chokaq_core.hosting.readings import Readings
@@ -42,6 +42,7 @@ class Runtime:
     rescue: Rescue
     poll: Poll
     pulse: Pulse
+    maintenance: Maintenance
     readings: Readings
 
     @property
@@ -104,6 +105,7 @@ def build_runtime(
         rescue=Rescue(store, catalog, settings.rescue, settings.retry, events),
         poll=Poll(store, wakes, settings.functions.max_wakes_per_poll, events),
         pulse=Pulse(store),
+        maintenance=Maintenance(store, settings.retention),
         readings=Readings(store, telemetry.gauges, settings.health, timer_periods(settings)),
     )
 

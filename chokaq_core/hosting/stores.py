@@ -25,7 +25,8 @@ def open_store(settings: Settings, events: Events) -> Store:
     path = Path(settings.sqlite_path) if settings.sqlite_path is not None else None
     facts = {"store": "sqlite", "is_durable": path is not None}
     events.publish([Event(EventName.STORE_CHOSEN, facts=facts)])
-    return SqliteStore(path, circuit_rules=settings.circuit)
+    max_jobs = settings.in_memory_max_capacity if path is None else None
+    return SqliteStore(path, circuit_rules=settings.circuit, max_jobs=max_jobs)
 
 
 def make_ready(store: Store, settings: Settings) -> None:

@@ -77,6 +77,13 @@ def _register_timers(app: func.FunctionApp, core: Core, schedules: Schedules) ->
             if runtime is not None:
                 runtime.rescue.scan()
 
+    @app.function_name("chokaq_maintenance")
+    @app.timer_trigger(arg_name="timer", schedule=schedules.maintenance, run_on_startup=False)
+    def chokaq_maintenance(timer: func.TimerRequest) -> None:  # noqa: ARG001
+        with _runtime(core, "chokaq_maintenance") as runtime:
+            if runtime is not None:
+                runtime.maintenance.run()
+
 
 def _register_jobs(app: func.FunctionApp, core: Core) -> None:
     @app.function_name("chokaq_enqueue")

@@ -12,12 +12,14 @@ from chokaq_core.stores.sqlite import (
     enqueueing,
     idempotency,
     listing,
+    maintaining,
     operating,
     scanning,
     schema,
     turning,
     vitals,
 )
+from chokaq_core.stores.sqlite.capacity import Capacity
 from chokaq_core.stores.sqlite.database import Database
 from chokaq_core.stores.sqlite.rows import archived_job, dead_job, hot_job, micros
 from chokaq_core.stores.sqlite.waking import ask_for_wake
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from chokaq_core.domain.circuit import Circuit
-    from chokaq_core.domain.job import ArchivedJob, DeadJob, HotJob, NewJob
+    from chokaq_core.domain.job import ArchivedJob, DeadJob, HotJob, NewJob, Place
     from chokaq_core.domain.listing import JobFilter, JobQuery, JobSummary, Pillar
     from chokaq_core.domain.operator_log import LogEntry, LogNote
     from chokaq_core.ports import (
@@ -69,6 +71,7 @@ class SqliteStore:
     Args:
         path: the database file, created if missing; None keeps everything in memory, for one process and not durable.
         circuit_rules: when a type's circuit opens and closes; None means the defaults.
+        max_jobs: rows that are kept, oldest archived ones evicted first and active ones never; None keeps all.
         clock: a time to use instead of the database's; None in production.
         is_synced_on_commit: wait for the disk at each commit. Without it (WAL, synchronous NORMAL) a power cut may lose
             the last moments, a killed process nothing.
@@ -79,11 +82,13 @@ class SqliteStore:
         path: Path | None = None,
         *,
         circuit_rules: CircuitRules | None = None,
+        max_jobs: int | None = None,
         clock: Callable[[], datetime] | None = None,
         is_synced_on_commit: bool = False,
     ) -> None:
         now = (lambda: micros(clock())) if clock is not None else None
         self._circuit_rules = circuit_rules if circuit_rules is not None else CircuitRules()
+        self._capacity = Capacity(max_jobs) if max_jobs is not None else None
         self._database = Database(path, now, is_synced_on_commit=is_synced_on_commit)
 
     def prepare(self) -> SchemaState:
@@ -98,14 +103,20 @@ class SqliteStore:
         Stores jobs in one transaction.
         """
         with self._database.write() as transaction:
-            return enqueueing.enqueue(transaction, jobs)
+            answer = enqueueing.enqueue(transaction, jobs)
+            if self._capacity is not None:
+                self._capacity.keep(transaction, len(jobs))
+            return answer
 
     def turn(self, turn: Turn) -> TurnAnswer:
         """
         Settles, starts and claims in one transaction.
         """
         with self._database.write() as transaction:
-            return turning.take_turn(transaction, turn, self._circuit_rules)
+            answer = turning.take_turn(transaction, turn, self._circuit_rules)
+            if self._capacity is not None:
+                self._capacity.keep(transaction, len(turn.settlements))
+            return answer
 
     def beat(self, beat: Beat) -> BeatAnswer:
         """
@@ -359,6 +370,41 @@ class SqliteStore:
         """
         with self._database.write() as transaction:
             return transaction.change("keys_prune", most=limit)
+
+    def purge_expired(self, pillar: Place, older_than: timedelta, limit: int) -> int:
+        """
+        Deletes old archived or dead jobs.
+        """
+        with self._database.write() as transaction:
+            return maintaining.purge_expired(transaction, pillar, older_than, limit)
+
+    def prune_buckets(self, older_than: timedelta, limit: int) -> int:
+        """
+        Deletes old metric buckets.
+        """
+        with self._database.write() as transaction:
+            return maintaining.prune_buckets(transaction, older_than, limit)
+
+    def prune_operator_log(self, older_than: timedelta, limit: int) -> int:
+        """
+        Deletes old entries of the operator log.
+        """
+        with self._database.write() as transaction:
+            return maintaining.prune_operator_log(transaction, older_than, limit)
+
+    def prune_lanes(self, empty_for: timedelta) -> int:
+        """
+        Forgets lanes that are empty for long.
+        """
+        with self._database.write() as transaction:
+            return maintaining.prune_lanes(transaction, empty_for)
+
+    def fold_counters(self, limit: int) -> int:
+        """
+        Folds counters of single workers.
+        """
+        with self._database.write() as transaction:
+            return maintaining.fold_counters(transaction, limit)
 
     def rest(self) -> None:
         """

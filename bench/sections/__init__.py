@@ -25,7 +25,9 @@ class Section:
 SECTIONS: dict[str, Section] = {
     "statements": Section("Statements: round trips to the store, enqueue to archive", statements.measure),
     "heartbeat": Section("Heartbeat: statements for each interval", heartbeat.measure),
-    "claim": Section("Claim: p50 of a claim of 50 on the file store", claim.measure),
+    "claim": Section(
+        "Claim: p50 of a claim of 50 on the file store, half of the rows due, half delayed", claim.measure
+    ),
     "throughput": Section("Throughput: no-op jobs on SQLite files, medians (least – greatest)", throughput.measure),
     "lateness": Section("Heartbeat beside 16 spinning handlers, 1,000 leases, 6 writing processes", lateness.measure),
     "latency": Section("Latency: enqueue to handler start, lone jobs on a lingering worker", latency.measure),

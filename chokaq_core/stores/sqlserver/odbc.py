@@ -1,0 +1,20 @@
+"""
+pyodbc, with a clear word where it cannot be loaded.
+"""
+
+from __future__ import annotations
+
+from chokaq_core.domain.errors import StoreRefusedError
+
+try:
+    import pyodbc
+except ImportError as error:
+    raise StoreRefusedError(
+        "pyodbc cannot be loaded; it needs the ODBC driver manager (Debian and Ubuntu: apt-get install unixodbc)"
+    ) from error
+
+# The driver manager's own pool would hand out sessions with another isolation level, or log in with a stale token. Read at
+# the process's first connection, so set before any.
+pyodbc.pooling = False
+
+__all__ = ["pyodbc"]

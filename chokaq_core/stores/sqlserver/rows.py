@@ -1,0 +1,186 @@
+"""
+Between T-SQL's rows and the domain's values.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from chokaq_core.domain.circuit import Circuit, CircuitState
+from chokaq_core.domain.failures import ErrorFacts, FailureReason
+from chokaq_core.domain.job import ArchivedJob, AttemptError, ClaimedJob, DeadJob, HotJob, JobRecord, Lease, Status
+
+MAX_ID_CHARACTERS = 50
+LONGEST_SPAN = timedelta(days=366 * 1_000)
+"""Longer durations are cut to this one, so that no moment computed from them leaves the calendar."""
+
+LONGEST_DELAY = timedelta(days=366 * 10_000)
+"""Longer delays end in year 9999 all the same."""
+
+_SHARED = tuple(field.name for field in fields(JobRecord))
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def moment(value: datetime) -> datetime:
+    """
+    A moment as the driver gives it, told to be in UTC.
+    """
+    return value.replace(tzinfo=UTC)
+
+
+def moment_or_none(value: datetime | None) -> datetime | None:
+    """
+    The same for a column that may be empty.
+    """
+    return None if value is None else moment(value)
+
+
+def moment_text(at: datetime) -> str:
+    """
+    A moment as the server reads it whatever its language: 2030-05-10T12:00:00.000000.
+    """
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
+
+
+def span_micros(span: timedelta) -> int:
+    """
+    A duration as whole microseconds.
+    """
+    return max(-LONGEST_SPAN, min(span, LONGEST_SPAN)) // _MICROSECOND
+
+
+def delay_parts(delay: timedelta | None) -> dict[str, int]:
+    """
+    A delay as days, seconds and microseconds, since T-SQL adds no more than an int of each.
+    """
+    bounded = min(delay, LONGEST_DELAY) if delay is not None else timedelta(0)
+    return {"days": bounded.days, "seconds": bounded.seconds, "micros": bounded.microseconds}
+
+
+def is_possible_id(job_id: str) -> bool:
+    """
+    Whether a job can bear this id. `=` pads with blanks and casts cut, so that others could meet a job they do not name.
+    """
+    return 0 < len(job_id) <= MAX_ID_CHARACTERS and all("!" <= character <= "~" for character in job_id)
+
+
+def error_entry(error: ErrorFacts) -> str:
+    """
+    An error's part of an entry of AttemptErrors: JSON members without braces, free of line breaks.
+    """
+    return json.dumps({"type": error.type, "message": error.message})[1:-1] + "}"
+
+
+def claimed_job(row: tuple[Any, ...], worker_id: str, now: datetime) -> ClaimedJob:
+    """
+    A row of the claim's answer.
+    """
+    (job_id, lease, queue, type_key, payload, status, attempt, interruptions, due, lifetime, by, trace, *rest) = row
+    cancel_at, generation, is_probe = rest
+    return ClaimedJob(
+        lease=Lease(job_id, worker_id, lease),
+        queue=queue,
+        type_key=type_key,
+        payload=payload,
+        status=Status(status),
+        attempt=attempt,
+        interruptions=interruptions,
+        due_at=moment(due),
+        lifetime_start_at=moment(lifetime),
+        claimed_at=now,
+        created_by=by,
+        trace_parent=trace,
+        is_cancel_requested=cancel_at is not None,
+        circuit_generation=generation,
+        is_probe=bool(is_probe),
+    )
+
+
+def hot_job(row: tuple[Any, ...]) -> HotJob:
+    """
+    A row of JobsHot.
+    """
+    status, heartbeat, cancel_at, cancel_by, progress, note, is_ready = row[20:]
+    return HotJob(
+        **_record(row),
+        status=Status(status),
+        heartbeat_at=moment_or_none(heartbeat),
+        cancel_requested_at=moment_or_none(cancel_at),
+        cancel_requested_by=cancel_by,
+        progress=progress,
+        progress_note=note,
+        is_ready=bool(is_ready),
+    )
+
+
+def archived_job(row: tuple[Any, ...]) -> ArchivedJob:
+    """
+    A row of JobsArchive.
+    """
+    finished, duration_ms, result, result_note = row[20:]
+    return ArchivedJob(
+        **_record(row), finished_at=moment(finished), duration_ms=duration_ms, result=result, result_note=result_note
+    )
+
+
+def dead_job(row: tuple[Any, ...]) -> DeadJob:
+    """
+    A row of JobsDLQ.
+    """
+    reason, error_type, details, failed = row[20:]
+    return DeadJob(
+        **_record(row),
+        reason=FailureReason(reason),
+        error_type=error_type,
+        error_details=details,
+        failed_at=moment(failed),
+    )
+
+
+def circuit(row: tuple[Any, ...]) -> Circuit:
+    """
+    A row of Circuits.
+    """
+    type_key, state, times, opened, reset, generation, job_id, worker_id, until = row
+    return Circuit(
+        type_key=type_key,
+        state=CircuitState(state),
+        failure_times=tuple(_iso_moment(at) for at in (times or "").split()),
+        opened_at=moment_or_none(opened),
+        reset_at=moment_or_none(reset),
+        generation=generation,
+        probe_job_id=job_id,
+        probe_worker_id=worker_id,
+        probe_until=moment_or_none(until),
+    )
+
+
+def _record(row: tuple[Any, ...]) -> dict[str, Any]:
+    """
+    The columns that all pillars share, by the names of JobRecord.
+    """
+    values = dict(zip(_SHARED, row, strict=False))
+    for name in ("due_at", "created_at", "started_at", "last_updated_at", "lifetime_start_at"):
+        values[name] = moment_or_none(values[name])
+    values["attempt_errors"] = _attempt_errors(values["attempt_errors"])
+    return values
+
+
+def _attempt_errors(text: str | None) -> tuple[AttemptError, ...]:
+    # The name of a person who cancelled stands in an entry with its control characters as they are.
+    entries = json.loads(text, strict=False) if text else []
+    return tuple(AttemptError(e["attempt"], _iso_moment(e["at"]), e["type"], e["message"]) for e in entries)
+
+
+def _iso_moment(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def wake_span(micros: int | None) -> timedelta | None:
+    """
+    How long a delayed wake should wait, as the store granted it.
+    """
+    return None if micros is None else timedelta(microseconds=micros)

@@ -1,0 +1,135 @@
+-- Circuits: read in every claim, written when a run has something to tell. The rules are those of the policy of circuits.
+
+-- name: tables_of_circuits
+-- only: sqlserver, because what happened is gathered in a table variable, to be told in the turn's answer.
+DECLARE @event TABLE (
+    Ord int IDENTITY(1, 1) NOT NULL PRIMARY KEY,
+    Type varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    State int NOT NULL,
+    Name varchar(20) COLLATE Latin1_General_100_BIN2 NOT NULL
+);
+DECLARE @report TABLE (
+    Ord int NOT NULL PRIMARY KEY,
+    Type varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    JobId varchar(50) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    Generation int NOT NULL,
+    Signal varchar(10) COLLATE Latin1_General_100_BIN2 NOT NULL
+);
+DECLARE @ord int, @type varchar(255), @job_id varchar(50), @generation int, @signal varchar(10), @state int;
+DECLARE @probe_job_id varchar(50), @times varchar(max), @event_name varchar(20);
+
+-- name: circuits_hear
+-- only: sqlserver, because SQLite's store asks the policy in Python. Reports in their order, those of stale settlements left
+-- out: a failure of a closed circuit is noted, and opens it when the window holds enough; a success clears them; a probe's
+-- answer closes or opens its circuit, and a probe without an answer gives its permit back. What another generation says
+-- is ignored. The first statements lock the circuits by writing them.
+IF @has_circuits = 1 AND @reports <> N'[]'
+BEGIN
+    INSERT INTO @report (Ord, Type, JobId, Generation, Signal)
+    SELECT
+        r.Ord, SUBSTRING(@texts COLLATE Latin1_General_100_BIN2, r.TypeAt, r.TypeLength), r.JobId, r.Generation, r.Signal
+    FROM OPENJSON(@reports) WITH (
+        Ord int '$.ord',
+        TypeAt int '$.type[0]',
+        TypeLength int '$.type[1]',
+        JobId varchar(50) '$.job',
+        Generation int '$.generation',
+        Signal varchar(10) '$.signal'
+    ) AS r
+    WHERE NOT EXISTS (SELECT 1 FROM @given AS g WHERE g.Id = r.JobId)
+        OR EXISTS (SELECT 1 FROM @move AS m WHERE m.Id = r.JobId);
+    UPDATE c SET Generation = c.Generation
+    FROM [chokaq].Circuits AS c WITH (ROWLOCK) WHERE c.Type IN (SELECT r.Type FROM @report AS r);
+    INSERT INTO [chokaq].Circuits (Type)
+    SELECT DISTINCT r.Type FROM @report AS r
+    WHERE
+        r.Signal = 'failure' AND r.Generation = 0
+        AND NOT EXISTS (SELECT 1 FROM [chokaq].Circuits AS c WHERE c.Type = r.Type);
+    SELECT @ord = MIN(r.Ord) FROM @report AS r;
+    WHILE @ord IS NOT NULL
+    BEGIN
+        SELECT @type = r.Type, @job_id = r.JobId, @generation = r.Generation, @signal = r.Signal
+        FROM @report AS r WHERE r.Ord = @ord;
+        SET @state = NULL;
+        SELECT @state = c.State, @probe_job_id = c.ProbeJobId, @times = COALESCE(c.FailureTimes, '')
+        FROM [chokaq].Circuits AS c WHERE c.Type = @type AND c.Generation = @generation;
+        SET @event_name = NULL;
+        IF @state = 0 AND @signal = 'failure'
+        BEGIN
+            WHILE LEN(@times) > 0 AND CAST(LEFT(@times, 26) AS datetime2(6)) < @oldest_failure
+                SET @times = SUBSTRING(@times, 28, LEN(@times));
+            SET @times = @times + LEFT(@at, 19) + '.' + RIGHT('00000' + CAST(DATEPART(MICROSECOND, @now) AS varchar(6)), 6) + ' ';
+            IF DATALENGTH(@times) < 27 * @failure_threshold
+                UPDATE [chokaq].Circuits SET FailureTimes = @times WHERE Type = @type;
+            ELSE
+                SET @event_name = 'opened';
+        END;
+        IF @state = 0 AND @signal = 'success'
+            UPDATE [chokaq].Circuits SET FailureTimes = NULL WHERE Type = @type AND FailureTimes IS NOT NULL;
+        IF @state = 2 AND @probe_job_id = @job_id
+            SET @event_name = CASE @signal WHEN 'success' THEN 'closed' WHEN 'failure' THEN 'opened' ELSE 'permit_released' END;
+        IF @event_name IS NOT NULL
+        BEGIN
+            -- include: circuits_write
+            INSERT INTO @event (Type, State, Name)
+            VALUES (@type, CASE WHEN @event_name = 'closed' THEN 0 ELSE 1 END, @event_name);
+        END;
+        SELECT @ord = MIN(r.Ord) FROM @report AS r WHERE r.Ord > @ord;
+    END;
+END;
+
+-- name: circuits_write
+-- Opened: held back until the break is over. Closed: nothing is remembered. Permit released: the next claim may probe.
+UPDATE [chokaq].Circuits SET
+    State = CASE WHEN @event_name = 'closed' THEN 0 ELSE 1 END,
+    FailureTimes = NULL,
+    OpenedAtUtc = CASE @event_name WHEN 'opened' THEN @now WHEN 'permit_released' THEN OpenedAtUtc END,
+    ResetAtUtc = CASE @event_name WHEN 'opened' THEN @reset_at WHEN 'permit_released' THEN @now END,
+    Generation = Generation + CASE WHEN @event_name = 'permit_released' THEN 0 ELSE 1 END,
+    ProbeJobId = NULL, ProbeWorkerId = NULL, ProbeUntilUtc = NULL
+WHERE Type = @type;
+
+-- name: circuits_beat
+-- A probe lives as long as its job beats; else a type of long jobs could never close.
+UPDATE [chokaq].Circuits SET ProbeUntilUtc = @probe_until WHERE State = 2 AND ProbeWorkerId = @worker;
+
+-- name: circuits_of_probe
+-- A probe's permit is given back when its job was taken from its worker.
+IF @has_circuits = 1
+    UPDATE c SET State = 1, ResetAtUtc = @now, ProbeJobId = NULL, ProbeWorkerId = NULL, ProbeUntilUtc = NULL
+    FROM [chokaq].Circuits AS c WITH (ROWLOCK)
+    WHERE c.State = 2 AND c.ProbeJobId IN (SELECT m.Id FROM @move AS m);
+
+-- name: circuits
+-- takes: nothing
+SELECT
+    c.Type, c.State, c.FailureTimes, c.OpenedAtUtc, c.ResetAtUtc, c.Generation, c.ProbeJobId, c.ProbeWorkerId,
+    c.ProbeUntilUtc
+FROM [chokaq].Circuits AS c
+ORDER BY c.Type;
+
+-- name: circuits_notable
+-- only: sqlserver, because SQLite's store picks them in Python: circuits that are not closed and healthy.
+SELECT
+    c.Type, c.State, c.FailureTimes, c.OpenedAtUtc, c.ResetAtUtc, c.Generation, c.ProbeJobId, c.ProbeWorkerId,
+    c.ProbeUntilUtc
+FROM [chokaq].Circuits AS c
+WHERE @has_circuits = 1 AND (c.State <> 0 OR c.FailureTimes IS NOT NULL)
+ORDER BY c.Type;
+
+-- name: wake_ask
+-- Which delayed wakes are worth sending: only one for a time earlier than the one already under way. A time that has passed
+-- is forgotten, so a lost wake blocks nothing. The first look spares the row its lock.
+IF @wake_at > @now AND @wake_at <= @wake_horizon AND NOT EXISTS (
+    SELECT 1 FROM [chokaq].Timers AS t WHERE t.Name = N'wake' AND t.WakeDueUtc > @now AND t.WakeDueUtc <= @wake_at
+)
+BEGIN
+    UPDATE [chokaq].Timers SET WakeDueUtc = @wake_at
+    WHERE Name = N'wake' AND (WakeDueUtc IS NULL OR WakeDueUtc <= @now OR WakeDueUtc > @wake_at);
+    SET @wake_in = CASE WHEN @@ROWCOUNT = 1 THEN DATEDIFF(MICROSECOND, @now, @wake_at) END;
+    IF @wake_in IS NULL AND NOT EXISTS (SELECT 1 FROM [chokaq].Timers AS t WHERE t.Name = N'wake')
+    BEGIN
+        INSERT INTO [chokaq].Timers (Name, WakeDueUtc) VALUES (N'wake', @wake_at);
+        SET @wake_in = DATEDIFF(MICROSECOND, @now, @wake_at);
+    END;
+END;

@@ -1,0 +1,235 @@
+-- What people do to jobs and queues.
+
+-- name: cancel
+-- only: sqlserver, because one batch is one round trip. Tables in order: JobsHot, JobsDLQ, StatsSummary, MetricBuckets,
+-- Circuits.
+-- takes: worker varchar(100), ids nvarchar(max), actor nvarchar(100), has_circuits bit
+-- include: tables_of_moves
+DECLARE @marked TABLE (Id varchar(50) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY);
+-- include: operate_given
+BEGIN TRANSACTION;
+-- include: cancel_mark
+-- include: cancel_found
+-- include: turn_dead_letter
+-- include: turn_leave_hot
+-- include: turn_stats
+-- include: turn_bucket
+-- include: circuits_of_probe
+COMMIT TRANSACTION;
+SELECT m.Id, 1 AS IsMarked FROM @marked AS m
+UNION ALL
+SELECT m.Id, 0 FROM @move AS m;
+
+-- name: operate_given
+-- only: sqlserver, because the ids come as one text.
+INSERT INTO @given (Id, Move, LeaseNumber)
+SELECT i.Id, 'given', i.Ord FROM OPENJSON(@ids) WITH (Id varchar(50) '$.id', Ord int '$.ord') AS i;
+
+-- name: cancel_mark
+-- Move cancel of a running job: a mark that its worker finds with the next heartbeat. The first mark stays. The write is also
+-- the lock on those that wait and are taken out next.
+UPDATE h SET
+    CancelRequestedUtc = COALESCE(h.CancelRequestedUtc, @now), CancelRequestedBy = COALESCE(h.CancelRequestedBy, @actor)
+FROM @given AS g INNER JOIN [chokaq].JobsHot AS h WITH (ROWLOCK) ON h.Id = g.Id
+OPTION (LOOP JOIN, FORCE ORDER);
+
+-- name: cancel_found
+INSERT INTO @marked (Id)
+SELECT h.Id FROM @given AS g INNER JOIN [chokaq].JobsHot AS h ON h.Id = g.Id WHERE h.Status = 2;
+INSERT INTO @move (Id, Queue, Move, IsCancelled, Reason, Details, LastModifiedBy)
+SELECT h.Id, h.Queue, 'dead_letter', 0, 1, N'cancelled by ' + @actor, @actor
+FROM @given AS g INNER JOIN [chokaq].JobsHot AS h ON h.Id = g.Id WHERE h.Status <> 2;
+
+-- name: resurrect_all
+-- only: sqlserver, because one batch is one round trip. Tables in order: Queues, Lanes, JobsHot, JobsDLQ. Of dead jobs with
+-- one key the first given comes back. Two who resurrect one job meet at its primary key; the loser repeats and finds none.
+-- takes: ids nvarchar(max), actor nvarchar(100)
+-- include: tables_of_moves
+DECLARE @back TABLE (Id varchar(50) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY);
+DECLARE @held TABLE (Id varchar(50) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY);
+-- include: operate_given
+BEGIN TRANSACTION;
+-- include: resurrect_found
+-- include: resurrect_key_held
+INSERT INTO [chokaq].Queues (Name, LastUpdatedUtc)
+SELECT DISTINCT d.Queue, @now FROM @back AS b INNER JOIN [chokaq].JobsDLQ AS d ON d.Id = b.Id
+WHERE NOT EXISTS (SELECT 1 FROM [chokaq].Queues AS q WHERE q.Name = d.Queue);
+INSERT INTO [chokaq].Lanes (Queue, Type)
+SELECT DISTINCT d.Queue, d.Type FROM @back AS b INNER JOIN [chokaq].JobsDLQ AS d ON d.Id = b.Id
+WHERE NOT EXISTS (SELECT 1 FROM [chokaq].Lanes AS l WHERE l.Queue = d.Queue AND l.Type = d.Type);
+-- include: resurrect
+DELETE d FROM @back AS b INNER JOIN [chokaq].JobsDLQ AS d WITH (ROWLOCK) ON d.Id = b.Id
+OPTION (LOOP JOIN, FORCE ORDER);
+COMMIT TRANSACTION;
+SELECT b.Id, 1 AS IsBack FROM @back AS b
+UNION ALL
+SELECT h.Id, 0 FROM @held AS h;
+
+-- name: resurrect_found
+INSERT INTO @back (Id) SELECT d.Id FROM @given AS g INNER JOIN [chokaq].JobsDLQ AS d ON d.Id = g.Id;
+
+-- name: resurrect_key_held
+INSERT INTO @held (Id)
+SELECT w.Id
+FROM (
+    SELECT
+        d.Id, d.IdempotencyKey,
+        ROW_NUMBER() OVER (PARTITION BY d.IdempotencyKey ORDER BY g.LeaseNumber) AS Place
+    FROM @given AS g INNER JOIN [chokaq].JobsDLQ AS d ON d.Id = g.Id
+    WHERE d.IdempotencyKey IS NOT NULL
+) AS w
+WHERE
+    w.Place > 1
+    OR EXISTS (
+        SELECT 1 FROM [chokaq].JobsHot AS h
+        WHERE h.IdempotencyKey = w.IdempotencyKey AND h.IdempotencyKey IS NOT NULL
+    );
+DELETE b FROM @back AS b WHERE b.Id IN (SELECT h.Id FROM @held AS h);
+
+-- name: resurrect
+-- Move resurrect: DLQ → Pending with a fresh count of attempts and a fresh lifetime; the lease number goes on.
+INSERT INTO [chokaq].JobsHot (
+    Id, Queue, Type, Payload, Tags, IdempotencyKey, Priority, LeaseNumber, Interruptions, DueAtUtc, CreatedAtUtc,
+    LastUpdatedUtc, LifetimeStartUtc, IsReady, AttemptErrors, TraceParent, CreatedBy, LastModifiedBy
+)
+SELECT
+    d.Id, d.Queue, d.Type, d.Payload, d.Tags, d.IdempotencyKey, d.Priority, d.LeaseNumber, d.Interruptions, @now,
+    d.CreatedAtUtc, @now, @now, 1, d.AttemptErrors, d.TraceParent, d.CreatedBy, @actor
+FROM @back AS b INNER JOIN [chokaq].JobsDLQ AS d ON d.Id = b.Id;
+
+-- name: purge
+-- only: sqlserver, because one batch is one round trip. Tables in order: JobsArchive, JobsDLQ.
+-- takes: ids nvarchar(max)
+-- include: tables_of_moves
+DECLARE @gone TABLE (Id varchar(50) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY);
+-- include: operate_given
+BEGIN TRANSACTION;
+-- include: leave_archive
+-- include: leave_dlq
+COMMIT TRANSACTION;
+SELECT g.Id FROM @gone AS g;
+
+-- name: leave_archive
+-- The write is the lock: of two who purge one job, the second finds none.
+UPDATE a SET LastUpdatedUtc = @now
+FROM @given AS g INNER JOIN [chokaq].JobsArchive AS a WITH (ROWLOCK) ON a.Id = g.Id
+OPTION (LOOP JOIN, FORCE ORDER);
+INSERT INTO @gone (Id) SELECT a.Id FROM @given AS g INNER JOIN [chokaq].JobsArchive AS a ON a.Id = g.Id;
+DELETE a FROM @gone AS g INNER JOIN [chokaq].JobsArchive AS a WITH (ROWLOCK) ON a.Id = g.Id
+OPTION (LOOP JOIN, FORCE ORDER);
+
+-- name: leave_dlq
+UPDATE d SET LastUpdatedUtc = @now
+FROM @given AS g INNER JOIN [chokaq].JobsDLQ AS d WITH (ROWLOCK) ON d.Id = g.Id
+OPTION (LOOP JOIN, FORCE ORDER);
+INSERT INTO @gone (Id) SELECT d.Id FROM @given AS g INNER JOIN [chokaq].JobsDLQ AS d ON d.Id = g.Id;
+DELETE d FROM @gone AS g INNER JOIN [chokaq].JobsDLQ AS d WITH (ROWLOCK) ON d.Id = g.Id
+OPTION (LOOP JOIN, FORCE ORDER);
+
+-- name: edit
+-- only: sqlserver, because one batch is one round trip. Tables in order: JobsHot, JobsDLQ.
+-- takes: id varchar(50), actor nvarchar(100), has_payload bit, payload nvarchar(max), has_tags bit, tags nvarchar(1000),
+--   priority int null
+DECLARE @changed int;
+BEGIN TRANSACTION;
+-- include: edit_hot
+SET @changed = @@ROWCOUNT;
+-- include: edit_dlq
+SET @changed = @changed + @@ROWCOUNT;
+COMMIT TRANSACTION;
+SELECT @changed AS Changed;
+
+-- name: edit_hot
+UPDATE [chokaq].JobsHot SET
+    Payload = CASE WHEN @has_payload = 1 THEN @payload ELSE Payload END,
+    Tags = CASE WHEN @has_tags = 1 THEN @tags ELSE Tags END,
+    Priority = COALESCE(@priority, Priority), LastModifiedBy = @actor, LastUpdatedUtc = @now
+WHERE Id = @id AND Status = 0;
+
+-- name: edit_dlq
+UPDATE [chokaq].JobsDLQ SET
+    Payload = CASE WHEN @has_payload = 1 THEN @payload ELSE Payload END,
+    Tags = CASE WHEN @has_tags = 1 THEN @tags ELSE Tags END,
+    Priority = COALESCE(@priority, Priority), LastModifiedBy = @actor, LastUpdatedUtc = @now
+WHERE Id = @id;
+
+-- name: queues
+-- Controls with what waits and runs. Rows that came due since the last claim are not ready yet and wait all the same.
+-- takes: nothing
+SELECT
+    @now AS Now, q.Name, q.IsPaused, q.IsActive, q.MaxWorkers, q.ZombieTimeoutSeconds,
+    COALESCE(r.Jobs, 0) + COALESCE(d.Jobs, 0) AS Pending, COALESCE(a.Jobs, 0) AS Running,
+    CASE WHEN d.Oldest < r.Oldest OR r.Oldest IS NULL THEN d.Oldest ELSE r.Oldest END AS Oldest
+FROM [chokaq].Queues AS q
+LEFT JOIN (
+    SELECT h.Queue, COUNT(*) AS Jobs, MIN(h.DueAtUtc) AS Oldest FROM [chokaq].JobsHot AS h
+    WHERE h.IsReady = 1 GROUP BY h.Queue
+) AS r ON r.Queue = q.Name
+LEFT JOIN (
+    SELECT h.Queue, COUNT(*) AS Jobs, MIN(h.DueAtUtc) AS Oldest FROM [chokaq].JobsHot AS h
+    WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= @now GROUP BY h.Queue
+) AS d ON d.Queue = q.Name
+LEFT JOIN (
+    SELECT h.Queue, COUNT(*) AS Jobs FROM [chokaq].JobsHot AS h WHERE h.WorkerId IS NOT NULL GROUP BY h.Queue
+) AS a ON a.Queue = q.Name
+ORDER BY q.Name;
+
+-- name: change_queue
+-- A queue that is closed by it gives its fetched jobs back. Tables in order: Queues, JobsHot.
+-- takes: name varchar(255), is_paused int null, is_active int null, max_workers int null, clear_max_workers bit,
+--   zombie_timeout int null, clear_zombie_timeout bit
+-- include: tables_of_moves
+DECLARE @is_closed bit;
+BEGIN TRANSACTION;
+UPDATE [chokaq].Queues SET
+    IsPaused = COALESCE(@is_paused, IsPaused), IsActive = COALESCE(@is_active, IsActive),
+    MaxWorkers = CASE WHEN @clear_max_workers = 1 THEN NULL ELSE COALESCE(@max_workers, MaxWorkers) END,
+    ZombieTimeoutSeconds = CASE
+        WHEN @clear_zombie_timeout = 1 THEN NULL ELSE COALESCE(@zombie_timeout, ZombieTimeoutSeconds)
+    END,
+    LastUpdatedUtc = @now
+WHERE Name = @name;
+IF @@ROWCOUNT = 0
+    INSERT INTO [chokaq].Queues (Name, IsPaused, IsActive, MaxWorkers, ZombieTimeoutSeconds, LastUpdatedUtc)
+    VALUES (
+        @name, COALESCE(@is_paused, 0), COALESCE(@is_active, 1), CASE WHEN @clear_max_workers = 0 THEN @max_workers END,
+        CASE WHEN @clear_zombie_timeout = 0 THEN @zombie_timeout END, @now
+    );
+SELECT @is_closed = CASE WHEN q.IsPaused = 1 OR q.IsActive = 0 THEN 1 ELSE 0 END
+FROM [chokaq].Queues AS q WHERE q.Name = @name;
+IF @is_closed = 1
+BEGIN
+    UPDATE h SET LastUpdatedUtc = @now
+    FROM [chokaq].JobsHot AS h WITH (ROWLOCK)
+    WHERE h.WorkerId IS NOT NULL AND h.Queue = @name AND h.Status = 1;
+    -- include: change_queue_fetched
+    -- include: turn_release
+END;
+COMMIT TRANSACTION;
+-- include: queues
+
+-- name: change_queue_fetched
+-- Jobs that were fetched from a queue which is being closed; the statement before has locked them.
+INSERT INTO @move (Id, Queue, Move, IsCancelled)
+SELECT h.Id, h.Queue, 'release', 0 FROM [chokaq].JobsHot AS h
+WHERE h.WorkerId IS NOT NULL AND h.Queue = @name AND h.Status = 1;
+
+-- name: totals
+-- takes: nothing
+SELECT
+    s.Queue, SUM(s.SucceededTotal) AS Succeeded, SUM(s.FailedTotal) AS Failed, SUM(s.RetriedTotal) AS Retried
+FROM [chokaq].StatsSummary AS s GROUP BY s.Queue ORDER BY s.Queue;
+
+-- name: buckets
+-- takes: since datetime2(6)
+SELECT
+    b.BucketUtc, b.Queue, b.Outcome, b.Reason, SUM(b.CompletedCount) AS Completed, SUM(b.DurationCount) AS DurationCount,
+    SUM(b.TotalDurationMs) AS TotalMs, MAX(b.MaxDurationMs) AS MaxMs
+FROM [chokaq].MetricBuckets AS b WHERE b.BucketUtc >= @since
+GROUP BY b.BucketUtc, b.Queue, b.Outcome, b.Reason ORDER BY b.BucketUtc, b.Queue, b.Outcome, b.Reason;
+
+-- name: counts
+-- takes: nothing
+SELECT
+    (SELECT COUNT(*) FROM [chokaq].JobsHot) AS Hot, (SELECT COUNT(*) FROM [chokaq].JobsArchive) AS Archived,
+    (SELECT COUNT(*) FROM [chokaq].JobsDLQ) AS Dead;

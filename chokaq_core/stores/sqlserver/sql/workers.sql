@@ -1,0 +1,43 @@
+-- Worker rows. Tables in order: Turns, JobsHot, Workers, Timers.
+
+-- name: register
+-- takes: worker varchar(100), host nvarchar(255), capacity int, state varchar(20)
+UPDATE [chokaq].Workers SET HeartbeatUtc = @now, Capacity = @capacity, State = @state WHERE WorkerId = @worker;
+IF @@ROWCOUNT = 0
+    INSERT INTO [chokaq].Workers (WorkerId, Host, StartedAtUtc, HeartbeatUtc, Capacity, State)
+    VALUES (@worker, @host, @now, @now, @capacity, @state);
+
+-- name: retire
+-- takes: worker varchar(100), wake_horizon ahead
+DECLARE @is_full bit = 0, @next_due datetime2(6), @wake_at datetime2(6), @wake_in int;
+BEGIN TRANSACTION;
+UPDATE [chokaq].Workers SET State = 'stopped', LookingUntilUtc = NULL, Active = 0, HeartbeatUtc = @now
+WHERE WorkerId = @worker;
+-- include: claim_next_due
+SET @wake_at = @next_due;
+-- include: wake_ask
+COMMIT TRANSACTION;
+SELECT @wake_in AS WakeInMicros;
+
+-- name: workers
+-- takes: nothing
+SELECT w.WorkerId, w.Host, w.Capacity, w.State, w.Active, w.Abandoned, w.StartedAtUtc, w.HeartbeatUtc
+FROM [chokaq].Workers AS w
+ORDER BY w.StartedAtUtc, w.WorkerId;
+
+-- name: prune_workers
+-- takes: older_than ago
+DECLARE @gone int;
+BEGIN TRANSACTION;
+DELETE w FROM [chokaq].Workers AS w
+WHERE
+    w.HeartbeatUtc < @older_than
+    AND NOT EXISTS (SELECT 1 FROM [chokaq].JobsHot AS h WHERE h.WorkerId = w.WorkerId AND h.WorkerId IS NOT NULL);
+SET @gone = @@ROWCOUNT;
+-- include: prune_turns
+COMMIT TRANSACTION;
+SELECT @gone AS Gone;
+
+-- name: prune_turns
+DELETE t FROM [chokaq].Turns AS t
+WHERE NOT EXISTS (SELECT 1 FROM [chokaq].Workers AS w WHERE w.WorkerId = t.WorkerId);

@@ -1,0 +1,248 @@
+"""
+The production store: every method of the contract as one transaction and one round trip.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from chokaq_core.policy.circuit import CircuitRules
+from chokaq_core.stores.sqlserver import enqueueing, operating, scanning, schema, turning
+from chokaq_core.stores.sqlserver.database import Database
+from chokaq_core.stores.sqlserver.rows import archived_job, dead_job, hot_job, is_possible_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from chokaq_core.domain.circuit import Circuit
+    from chokaq_core.domain.job import ArchivedJob, DeadJob, HotJob, NewJob
+    from chokaq_core.policy.sqlserver import SqlServerSettings
+    from chokaq_core.ports import (
+        Beat,
+        BeatAnswer,
+        Burial,
+        CancelOutcome,
+        Demand,
+        Edit,
+        EnqueueAnswer,
+        MetricBucket,
+        MovedJob,
+        PillarCounts,
+        QueueChange,
+        QueueRow,
+        ResurrectOutcome,
+        SchemaState,
+        Suspects,
+        TimerRow,
+        Totals,
+        Turn,
+        TurnAnswer,
+        WorkerFacts,
+    )
+
+BEAT_TIMEOUT = timedelta(seconds=10)
+
+
+class SqlServerStore:
+    """
+    Jobs in a SQL Server or Azure SQL database. Opens no connection before its first call.
+
+    Args:
+        settings: where, as whom, how patiently, and whether tables may be made.
+        circuit_rules: when a type's circuit opens and closes; None means the defaults.
+        beat_timeout: bound on each heartbeat; no longer than the shortest interval between two.
+        clock: a time to use instead of the database's; None in production.
+        database: what speaks to the server; None makes it from the settings.
+    """
+
+    def __init__(
+        self,
+        settings: SqlServerSettings,
+        *,
+        circuit_rules: CircuitRules | None = None,
+        beat_timeout: timedelta = BEAT_TIMEOUT,
+        clock: Callable[[], datetime] | None = None,
+        database: Database | None = None,
+    ) -> None:
+        self._settings = settings
+        self._circuit_rules = circuit_rules if circuit_rules is not None else CircuitRules()
+        self._database = database or Database(settings, beat_timeout=beat_timeout, clock=clock)
+
+    def prepare(self) -> SchemaState:
+        """
+        Creates or upgrades the schema where `AutoCreateSqlTable` allows it; else only looks at it.
+        """
+        if self._settings.auto_create:
+            return schema.migrate(self._database)
+        return schema.state(self._database)
+
+    def enqueue(self, jobs: Sequence[NewJob]) -> EnqueueAnswer:
+        """
+        Stores jobs in one transaction.
+        """
+        return enqueueing.enqueue(self._database, jobs)
+
+    def turn(self, turn: Turn) -> TurnAnswer:
+        """
+        Settles, starts and claims in one transaction.
+        """
+        return turning.take_turn(self._database, turn, self._circuit_rules)
+
+    def beat(self, beat: Beat) -> BeatAnswer:
+        """
+        Writes one heartbeat for all running jobs of a worker.
+        """
+        return scanning.beat(self._database, beat, self._circuit_rules)
+
+    def register(self, worker: WorkerFacts) -> None:
+        """
+        Writes a worker's row.
+        """
+        scanning.register(self._database, worker)
+
+    def retire(self, worker_id: str) -> timedelta | None:
+        """
+        Marks a worker as stopped.
+        """
+        return scanning.retire(self._database, worker_id)
+
+    def workers(self) -> Sequence[WorkerFacts]:
+        """
+        All worker rows.
+        """
+        return scanning.workers(self._database)
+
+    def prune_workers(self, silent_for: timedelta) -> int:
+        """
+        Deletes rows of workers that are long gone.
+        """
+        return scanning.prune_workers(self._database, silent_for)
+
+    def recover(self, fetched_for: timedelta, limit: int) -> Sequence[MovedJob]:
+        """
+        Gives back jobs that were fetched and never started.
+        """
+        return scanning.recover(self._database, fetched_for, limit, self._circuit_rules)
+
+    def suspects(self, default_timeout: timedelta, limit: int) -> Suspects:
+        """
+        Processing jobs whose heartbeat is too old.
+        """
+        return scanning.suspects(self._database, default_timeout, limit)
+
+    def bury(self, burials: Sequence[Burial]) -> Sequence[bool]:
+        """
+        Moves suspects as judged.
+        """
+        return scanning.bury(self._database, burials, self._circuit_rules)
+
+    def timer_started(self, name: str) -> TimerRow:
+        """
+        Notes a timer's start.
+        """
+        return scanning.timer_started(self._database, name)
+
+    def timer_finished(self, name: str, outcome: str, *, has_succeeded: bool) -> None:
+        """
+        Notes how a timer's run ended.
+        """
+        scanning.timer_finished(self._database, name, outcome, has_succeeded=has_succeeded)
+
+    def timers(self) -> Mapping[str, TimerRow]:
+        """
+        All timers' rows.
+        """
+        return scanning.timers(self._database)
+
+    def demand(self, bound: int) -> Demand:
+        """
+        What waits, and who is there for it.
+        """
+        return scanning.demand(self._database, bound)
+
+    def find(self, job_id: str) -> HotJob | ArchivedJob | DeadJob | None:
+        """
+        The job from whichever pillar holds it.
+        """
+        if not is_possible_id(job_id):
+            return None
+        hot, archived, dead, hot_again = self._database.run("find", {"id": job_id})
+        if hot or hot_again:
+            return hot_job((hot or hot_again)[0])
+        if archived:
+            return archived_job(archived[0])
+        return dead_job(dead[0]) if dead else None
+
+    def cancel(self, job_ids: Sequence[str], by: str) -> Sequence[CancelOutcome]:
+        """
+        Cancels jobs that wait and marks those that run.
+        """
+        return operating.cancel(self._database, job_ids, by, self._circuit_rules)
+
+    def resurrect(self, job_ids: Sequence[str], by: str) -> Sequence[ResurrectOutcome]:
+        """
+        Brings dead jobs back.
+        """
+        return operating.resurrect(self._database, job_ids, by)
+
+    def edit(self, job_id: str, edit: Edit, by: str) -> bool:
+        """
+        Changes a job that is not running.
+        """
+        return operating.edit(self._database, job_id, edit, by)
+
+    def purge(self, job_ids: Sequence[str]) -> Sequence[bool]:
+        """
+        Deletes archived or dead jobs.
+        """
+        return operating.purge(self._database, job_ids)
+
+    def queues(self) -> Sequence[QueueRow]:
+        """
+        All queues.
+        """
+        return operating.queues(self._database)
+
+    def change_queue(self, name: str, change: QueueChange) -> QueueRow:
+        """
+        Sets a queue's controls.
+        """
+        return operating.change_queue(self._database, name, change)
+
+    def circuits(self) -> Sequence[Circuit]:
+        """
+        All circuits that have a row.
+        """
+        return operating.circuits(self._database)
+
+    def totals(self) -> Mapping[str, Totals]:
+        """
+        Counters by queue.
+        """
+        return operating.totals(self._database)
+
+    def buckets(self, since: datetime) -> Sequence[MetricBucket]:
+        """
+        Metric buckets from a time on.
+        """
+        return operating.buckets(self._database, since)
+
+    def counts(self) -> PillarCounts:
+        """
+        Rows in each pillar.
+        """
+        return operating.counts(self._database)
+
+    def rest(self) -> None:
+        """
+        Closes idle connections.
+        """
+        self._database.rest()
+
+    def close(self) -> None:
+        """
+        Closes everything.
+        """
+        self._database.close()

@@ -14,7 +14,11 @@ Every error that ChokaQ raises on purpose.
     │   ├── ThrottledError           the other side asked for patience
     │   ├── TransientJobError        retry, whatever other rules say
     │   └── JobCancelledError        the handler noticed that it shall stop
-    └── JobPostponedError            middleware's way to say "not now": the attempt is not counted
+    ├── JobPostponedError            middleware's way to say "not now": the attempt is not counted
+    └── CommandRefusedError          an operator's command was refused; nothing was changed
+        ├── RoleTooSmallError        the person may not give it
+        ├── PreviewRejectedError     it needs a preview, or another one
+        └── UnknownQueueError        there is no such queue
 """
 
 from __future__ import annotations
@@ -150,3 +154,27 @@ class JobPostponedError(ChokaQError):
     def __init__(self, reason: str, delay: timedelta) -> None:
         super().__init__(reason)
         self.delay = delay
+
+
+class CommandRefusedError(ChokaQError):
+    """
+    An operator's command was refused before anything was changed; the text says what is missing.
+    """
+
+
+class RoleTooSmallError(CommandRefusedError):
+    """
+    The person may not give this command. Ask for the role `ChokaQ.Operator`, or use the key that operates.
+    """
+
+
+class PreviewRejectedError(CommandRefusedError):
+    """
+    The command acts on a filter and needs the token of a fresh preview of the same command by the same person.
+    """
+
+
+class UnknownQueueError(CommandRefusedError):
+    """
+    There is no queue of this name. A queue appears with its first job; look for a mistyped name.
+    """

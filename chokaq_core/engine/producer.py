@@ -136,6 +136,19 @@ class Producer:
         """
         return _one(self.enqueue_many([request]))
 
+    def stored_text(self, type_key: str, payload: str) -> str:
+        """
+        The text that a payload is stored as, for changing the payload of a stored job.
+
+        Raises:
+            InvalidJobError: a new job of this type and payload would be refused.
+        """
+        _, text = self._raw_payload(RawRequest(type_key, payload))
+        # The model may have filled in fields that the given text left out.
+        if problems := list(payload_problems(text, self._limits)):
+            raise InvalidJobError(problems)
+        return text
+
     def _seal(self, request: Job | JobRequest | RawRequest) -> NewJob:
         if isinstance(request, RawRequest):
             registration, payload = self._raw_payload(request)

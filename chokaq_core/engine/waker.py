@@ -45,6 +45,12 @@ class Waker:
         if wake_in is not None:
             self._send(wake_in, EventName.ENQUEUE_NOTIFICATION_FAILED)
 
+    def brought_back(self) -> None:
+        """
+        After jobs came back or a queue was opened: somebody must come now.
+        """
+        self._send_spaced(EventName.NOTIFICATION_FAILED)
+
     def looked(self, *, is_full: bool) -> None:
         """
         After a look for work: a worker that stays full recruits another one.

@@ -162,6 +162,13 @@ class Engine:
         if is_last:
             self._park()
 
+    def expect_work(self) -> None:
+        """
+        Sees to it that somebody looks for work soon: jobs were brought back, or a queue was opened.
+        """
+        self._ledger.look_now()
+        self._waker.brought_back()
+
     def stop(self) -> bool:
         """
         Stops for good: no more claims, fetched jobs given back, running ones awaited, told to stop, and handed back.

@@ -11,10 +11,10 @@ import binascii
 import json
 import re
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from chokaq_core.config.host import is_in_azure
+from chokaq_core.domain.access import Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,16 +39,6 @@ _NAME_CLAIMS = (
     "oid",
 )
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,10}")
-
-
-class Role(IntEnum):
-    """
-    What a caller may do with the Deck; each role includes those before it.
-    """
-
-    NONE = 0
-    READ = 1
-    OPERATE = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,15 @@ def payload_problems(payload: str, limits: EnvelopeLimits) -> Iterator[FieldProb
         yield FieldProblem("payload", f"is nested deeper than {MAX_DEPTH} levels; flatten it")
 
 
+def revision_problems(tags: str | None, priority: int | None) -> Iterator[FieldProblem]:
+    """
+    What is wrong with new values for a stored job; its payload is checked as that of a new one.
+    """
+    yield from _text("tags", tags, MAX_TAGS_CHARACTERS)
+    if priority is not None:
+        yield from _priority_problems(priority)
+
+
 def field_problem_of_json(text: str) -> FieldProblem | None:
     """
     Why a text is not strict JSON, or None when it is (RFC 8259: no NaN, no Infinity).

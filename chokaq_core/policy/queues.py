@@ -1,11 +1,23 @@
 """
-What a queue's row starts with.
+What a queue's row starts with, and what it may be set to.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from chokaq_core.domain.durations import format_duration
+from chokaq_core.domain.errors import FieldProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_WORKERS = 10_000
+BEATS_PER_ZOMBIE = 3
+"""A zombie timeout is at least so many times the longest pause between two heartbeats."""
+MAX_ZOMBIE_TIMEOUT = timedelta(days=365)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +32,21 @@ class QueueRules:
 
     max_workers: int | None = None
     zombie_timeout: timedelta | None = None
+
+
+def control_problems(
+    max_workers: int | None, zombie_timeout: timedelta | None, longest_beat: timedelta
+) -> Iterator[FieldProblem]:
+    """
+    What is wrong with new limits of a queue; they obey the rules of the configured ones.
+    """
+    if max_workers is not None and not 1 <= max_workers <= MAX_WORKERS:
+        yield FieldProblem("max_workers", f"must be from 1 to {MAX_WORKERS}, or null for no limit; got {max_workers}")
+    if zombie_timeout is None:
+        return
+    bound = BEATS_PER_ZOMBIE * longest_beat
+    if zombie_timeout < bound:
+        rule = f"must be at least {BEATS_PER_ZOMBIE} × Execution.HeartbeatIntervalMax ({format_duration(bound)}), or "
+        yield FieldProblem("zombie_timeout", f"{rule}jobs that live are buried; got {format_duration(zombie_timeout)}")
+    elif zombie_timeout > MAX_ZOMBIE_TIMEOUT or zombie_timeout.microseconds:
+        yield FieldProblem("zombie_timeout", f"must be whole seconds, at most {format_duration(MAX_ZOMBIE_TIMEOUT)}")

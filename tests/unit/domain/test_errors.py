@@ -6,6 +6,7 @@ import pytest
 
 from chokaq_core.domain.errors import (
     ChokaQError,
+    CommandRefusedError,
     ConfigurationError,
     FatalJobError,
     FieldProblem,
@@ -14,12 +15,15 @@ from chokaq_core.domain.errors import (
     JobCancelledError,
     JobPostponedError,
     KeyConflictError,
+    PreviewRejectedError,
     RegistrationError,
+    RoleTooSmallError,
     StoreError,
     StoreRefusedError,
     StoreUnavailableError,
     ThrottledError,
     TransientJobError,
+    UnknownQueueError,
 )
 
 
@@ -39,6 +43,10 @@ from chokaq_core.domain.errors import (
         (TransientJobError, HandlerSignal),
         (JobCancelledError, HandlerSignal),
         (JobPostponedError, ChokaQError),
+        (CommandRefusedError, ChokaQError),
+        (RoleTooSmallError, CommandRefusedError),
+        (PreviewRejectedError, CommandRefusedError),
+        (UnknownQueueError, CommandRefusedError),
     ],
 )
 def test_an_error_stands_where_the_tree_draws_it(error: type[Exception], parent: type[Exception]) -> None:

@@ -9,8 +9,9 @@ import azure.functions as func
 import pytest
 
 from chokaq_core.config import DeckSettings
+from chokaq_core.domain.access import Role
 from chokaq_core.domain.secret import Secret
-from chokaq_core.hosting.principal import Caller, Role, is_platform_authentication_on, who
+from chokaq_core.hosting.principal import Caller, is_platform_authentication_on, who
 
 READ_KEY = "r" * 32
 OPERATE_KEY = "o" * 32

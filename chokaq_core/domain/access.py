@@ -1,0 +1,28 @@
+"""
+Who acts, and what they may do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Role(IntEnum):
+    """
+    What a person may do; each role includes those before it.
+    """
+
+    NONE = 0
+    READ = 1
+    OPERATE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """
+    A person, by the name that is written down for what they do, at most 100 characters.
+    """
+
+    name: str
+    role: Role

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from chokaq_core.engine.book import Work
     from chokaq_core.engine.execution import Executor
     from chokaq_core.engine.ledger import Ledger
+    from chokaq_core.engine.reach import Reach
     from chokaq_core.engine.waker import Waker
     from chokaq_core.engine.watch import Watch
     from chokaq_core.policy.backoff import RetryRules
@@ -72,6 +73,7 @@ class StoreThread:
         catalog: Catalog,
         rules: RunRules,
         waker: Waker,
+        reach: Reach,
         events: Events,
         enqueue: Callable[..., EnqueueResult],
     ) -> None:
@@ -83,13 +85,13 @@ class StoreThread:
         self._catalog = catalog
         self._rules = rules
         self._waker = waker
+        self._reach = reach
         self._events = events
         self._enqueue = enqueue
         self._seq = 0
         self._last_queue = ""
         self._clock: tuple[datetime, float] | None = None
         self._pending: PendingTurn | None = None
-        self._failures = 0
         self._circuits: dict[str, Circuit] = {}
 
     def run(self) -> None:
@@ -135,13 +137,9 @@ class StoreThread:
         try:
             answer = self._store.turn(pending.turn)
         except StoreError as error:
-            self._failures += 1
-            if self._failures == 1:
-                self._events.publish([Event(EventName.WORKER_LOOP_CRASHED, facts=self._facts(), error=error)])
+            self._reach.lost(error)
             return None
-        if self._failures:
-            self._events.publish([Event(EventName.WORKER_LOOP_RECOVERED, facts=self._facts())])
-            self._failures = 0
+        self._reach.found()
         return answer
 
     def _apply(self, pending: PendingTurn, answer: TurnAnswer) -> None:
@@ -232,11 +230,8 @@ class StoreThread:
         Seconds before the next try: doubling from the base, at most a minute, with jitter.
         """
         base = self._rules.retry_base_delay.total_seconds()
-        pause = min(base * 2.0 ** min(self._failures - 1, 16), MAX_PAUSE_SECONDS)
+        pause = min(base * 2.0 ** min(self._reach.failures - 1, 16), MAX_PAUSE_SECONDS)
         return pause * (0.5 + random.random() / 2)  # noqa: S311 - jitter, not a secret
-
-    def _facts(self) -> dict[str, object]:
-        return {"worker_id": self._worker_id, "failures": self._failures}
 
 
 _CLAIM = {"transition": "claim"}

@@ -23,6 +23,7 @@ from chokaq_core.engine.idempotency import Idempotency
 from chokaq_core.engine.ledger import Ledger
 from chokaq_core.engine.pending_turn import job_ref
 from chokaq_core.engine.producer import Producer
+from chokaq_core.engine.reach import Reach
 from chokaq_core.engine.run import Run, Stop, StopReason
 from chokaq_core.engine.turns import RunRules, StoreThread
 from chokaq_core.engine.untraced import Untraced
@@ -97,6 +98,7 @@ class Engine:
         self._on_exhausted = on_exhausted
         self._ledger = Ledger(rules.worker)
         self._waker = Waker(wakes, events)
+        self._reach = Reach(self.worker_id, events)
         self.producer = Producer(
             store=store,
             catalog=catalog,
@@ -135,6 +137,7 @@ class Engine:
             catalog=catalog,
             rules=RunRules(rules.retry, rules.execution, rules.worker.retry_base_delay),
             waker=self._waker,
+            reach=self._reach,
             events=events,
             enqueue=self.producer.enqueue,
         )
@@ -151,10 +154,10 @@ class Engine:
         """
         with self._lock:
             self._start_threads()
-            is_ready = self._register()
-        if not is_ready:
-            return
-        visit = self._ledger.arrive()
+            if not self._register():
+                return
+            # Under the lock, so that nobody parks the engine between these two.
+            visit = self._ledger.arrive()
         try:
             self._ledger.wait_until_done(visit)
         finally:
@@ -244,7 +247,7 @@ class Engine:
         try:
             self._store.register(facts)
         except StoreError as error:
-            self._events.publish([Event(EventName.WORKER_LOOP_CRASHED, facts=self._facts(), error=error)])
+            self._reach.lost(error)
             return False
         self._is_registered = True
         return True
@@ -257,7 +260,7 @@ class Engine:
             if self._ledger.has_visits():
                 return
             wake_in = self._retire()
-            self._store.rest()
+            self._rest()
         self._waker.hand_over(wake_in)
         if self._ledger.is_exhausted():
             self._events.publish([Event(EventName.WORKER_ALL_SLOTS_ABANDONED, facts=self._facts())])
@@ -272,8 +275,14 @@ class Engine:
         try:
             return self._store.retire(self.worker_id)
         except StoreError as error:
-            self._events.publish([Event(EventName.WORKER_LOOP_CRASHED, facts=self._facts(), error=error)])
+            self._reach.lost(error)
             return None
+
+    def _rest(self) -> None:
+        try:
+            self._store.rest()
+        except StoreError as error:
+            self._reach.lost(error)
 
     def _interrupt(self, runs: Sequence[Run]) -> None:
         for run in runs:

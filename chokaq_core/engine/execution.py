@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from chokaq_core.contracts.idempotent import is_idempotent
 from chokaq_core.contracts.serializer import stored_result
 from chokaq_core.domain.errors import InvalidJobError
-from chokaq_core.domain.failures import Outcome, Rejected, Succeeded
+from chokaq_core.domain.events import Event, EventName
+from chokaq_core.domain.failures import Outcome, Postponed, Rejected, Succeeded
 from chokaq_core.engine.chain import Entry, build_entry, refuse_unawaited
 from chokaq_core.engine.threads import HandlerThreads, LoopThread
 from chokaq_core.policy.error_text import storable, text_facts
@@ -28,7 +30,10 @@ if TYPE_CHECKING:
     from chokaq_core.engine.idempotency import Idempotency
     from chokaq_core.engine.run import Run
     from chokaq_core.policy.envelope import EnvelopeLimits
-    from chokaq_core.ports import Tracing
+    from chokaq_core.ports import Events, Tracing
+
+NO_THREAD_DELAY = timedelta(seconds=5)
+"""How long a job is put off that could not be given a thread."""
 
 
 class RunListener(Protocol):
@@ -71,12 +76,14 @@ class Executor:
         limits: EnvelopeLimits,
         listener: RunListener,
         *,
+        events: Events,
         tracing: Tracing,
         idempotency: Idempotency | None = None,
     ) -> None:
         self._serializer = serializer
         self._limits = limits
         self._listener = listener
+        self._events = events
         self._tracing = tracing
         self._threads = HandlerThreads()
         self._loop = LoopThread()
@@ -96,9 +103,22 @@ class Executor:
             elif entry.is_async:
                 on_loop.append((run, entry))
             else:
-                self._start_on_thread(run, entry)
+                self._begin([run], partial(self._start_on_thread, run, entry))
         if on_loop:
-            self._loop.call(self._start_on_loop, on_loop)
+            self._begin([run for run, _ in on_loop], partial(self._loop.call, self._start_on_loop, on_loop))
+
+    def _begin(self, runs: Sequence[Run], start: Callable[[], None]) -> None:
+        """
+        Starts runs, or puts them off where the machine has no thread for them.
+        """
+        try:
+            start()
+        except RuntimeError as error:
+            self._events.publish(
+                [Event(EventName.PROCESSING_TASK_WRAPPER_FAILED, run.ref, error=error) for run in runs]
+            )
+            for run in runs:
+                self._end(run, Postponed(f"could not be started: {error}", NO_THREAD_DELAY))
 
     def _entry_of(self, registration: Registration | None) -> Entry | None:
         return None if registration is None else self._entries.get(registration.type_key)

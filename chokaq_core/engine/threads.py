@@ -87,9 +87,17 @@ class LoopThread:
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._serve, args=(self._loop,), name="chokaq-loop", daemon=True).start()
+                loop = asyncio.new_event_loop()
+                self._start(loop)
+                self._loop = loop
             return self._loop
+
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            threading.Thread(target=self._serve, args=(loop,), name="chokaq-loop", daemon=True).start()
+        except RuntimeError:
+            loop.close()
+            raise
 
     @staticmethod
     def _serve(loop: asyncio.AbstractEventLoop) -> None:

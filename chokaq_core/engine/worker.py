@@ -130,6 +130,7 @@ class Engine:
                 middleware,
                 rules.envelope,
                 self._ledger,
+                events=events,
                 tracing=tracing,
                 idempotency=_idempotency(claims, catalog, rules, events),
             ),

@@ -144,6 +144,17 @@ class FaultyStore:
         self._after[name].append(_Order(hold, when))
         return hold
 
+    def after(self, name: str, step: Callable[[], object], *, when: When = always) -> None:
+        """
+        Does something after the next call with such an answer was carried out and before it is answered.
+        """
+
+        def act(answer: Any) -> Any:  # noqa: ANN401 - whatever the method answered
+            step()
+            return answer
+
+        self.alter(name, act, when=when)
+
     def alter(self, name: str, change: Callable[[Any], Any], *, when: When = always) -> None:
         """
         Gives the next such answer of a method in another form.

@@ -1,0 +1,214 @@
+"""
+What runs after provisioning: the shell script against stand-ins for its tools, and the grant it calls.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlfluff
+
+from infra.hooks import grant
+from tests.support.infra import INFRA, parsed
+
+SCRIPT = INFRA / "hooks/postprovision.sh"
+TWIN = INFRA / "hooks/postprovision.ps1"
+
+STAND_IN = """#!/bin/sh
+echo "{name} $*" >> "$CALLS"
+case "$*" in {failing}) exit 1 ;; esac
+{then}
+"""
+
+
+@dataclass
+class Machine:
+    """
+    A machine whose tools only note how they were called.
+    """
+
+    folder: Path
+
+    def tool(self, name: str, *, failing: str = "'nothing fails'", then: str = "") -> None:
+        path = self.folder / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(STAND_IN.format(name=name, failing=failing, then=then), encoding="utf-8")
+        path.chmod(0o755)
+
+    def provision(self, script: Path = SCRIPT, **environ: str) -> subprocess.CompletedProcess[str]:
+        outputs = {
+            "AZURE_RESOURCE_GROUP": "rg-x",
+            "SQL_SERVER_NAME": "sql-x",
+            "SQL_SERVER_FQDN": "sql-x.database.windows.net",
+            "SQL_DATABASE_NAME": "jobs",
+            "SQL_IS_PRIVATE": "false",
+            "APP_IDENTITY_NAME": "id-x",
+            "APP_IDENTITY_PRINCIPAL_ID": "11111111-1111-4111-8111-111111111111",
+        }
+        path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
+        own = {"PATH": path, "CALLS": str(self.folder / "calls"), "CHOKAQ_HOOK_PAUSE": "0"}
+        chosen = {"CHOKAQ_HOOK_PYTHON": str(self.folder / "bin/fake-python")}
+        return subprocess.run(
+            ["/bin/sh", str(script)],
+            env=own | chosen | outputs | environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    @property
+    def calls(self) -> list[str]:
+        path = self.folder / "calls"
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        return [re.sub(r"chokaq-hook-\d+", "RULE", line) for line in lines if " -c import" not in line]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    machine = Machine(tmp_path)
+    machine.tool("az")
+    machine.tool("curl", then="echo 203.0.113.7")
+    login = 'case "$1" in -m) echo "as $ChokaQ__SqlServer__ConnectionString" >> "$CALLS" ;; esac'
+    machine.tool("fake-python", then=login)
+    return machine
+
+
+OPEN = (
+    "az sql server firewall-rule create --resource-group rg-x --server sql-x --name RULE "
+    "--start-ip-address 203.0.113.7 --end-ip-address 203.0.113.7 --output none"
+)
+CLOSE = "az sql server firewall-rule delete --resource-group rg-x --server sql-x --name RULE --output none"
+GRANT = "fake-python -m infra.hooks.grant id-x 11111111-1111-4111-8111-111111111111"
+LOGIN = "as Server=tcp:sql-x.database.windows.net,1433;Database=jobs;Authentication=Active Directory Default"
+
+
+def test_the_hook_opens_the_door_prepares_the_database_and_closes_the_door(machine: Machine) -> None:
+    done = machine.provision()
+    assert done.returncode == 0, done.stderr
+    assert machine.calls == [
+        "curl -fsS https://api.ipify.org",
+        OPEN,
+        "fake-python -m chokaq_core schema apply",
+        LOGIN,
+        GRANT,
+        LOGIN,
+        CLOSE,
+    ]
+
+
+def test_the_door_is_closed_after_a_failure_too(machine: Machine) -> None:
+    machine.tool("fake-python", failing="*schema*")
+    done = machine.provision()
+    assert done.returncode == 1
+    assert "gave up after 8 tries" in done.stderr
+    assert machine.calls.count("fake-python -m chokaq_core schema apply") == 8
+    assert GRANT not in machine.calls
+    assert machine.calls[-1] == CLOSE
+
+
+def test_a_door_that_stays_open_is_told(machine: Machine) -> None:
+    machine.tool("az", failing="*delete*")
+    done = machine.provision()
+    assert "remove it by hand" in done.stderr
+
+
+def test_an_address_can_be_given(machine: Machine) -> None:
+    machine.provision(CHOKAQ_CLIENT_IP="198.51.100.9")
+    assert "--start-ip-address 198.51.100.9" in machine.calls[0]
+
+
+def test_a_private_database_is_left_alone_and_that_is_told(machine: Machine) -> None:
+    done = machine.provision(SQL_IS_PRIVATE="true")
+    assert done.returncode == 0
+    assert "NOT prepared" in done.stdout
+    assert machine.calls == []
+
+
+def test_without_packages_nothing_is_opened(machine: Machine) -> None:
+    machine.tool("fake-python", failing="*import*")
+    machine.tool("python3", failing="*import*")
+    # Away from the checkout, whose .venv the hook would fall back on.
+    hooks = machine.folder / "infra/hooks"
+    hooks.mkdir(parents=True)
+    done = machine.provision(script=Path(shutil.copy(SCRIPT, hooks)))
+    assert done.returncode == 1
+    assert "make install" in done.stderr
+    assert machine.calls == []
+
+
+def test_the_twin_makes_the_same_calls() -> None:
+    calls = ("firewall-rule create", "firewall-rule delete", "chokaq_core", "schema", "apply", "infra.hooks.grant")
+    for text in (SCRIPT.read_text(encoding="utf-8"), TWIN.read_text(encoding="utf-8")):
+        assert [call for call in calls if call not in text] == []
+
+
+def test_the_scripts_read_only_what_the_template_puts_out() -> None:
+    outputs = set(parsed(INFRA / "main.bicep")["outputs"])
+    own = {"CHOKAQ_CLIENT_IP", "CHOKAQ_HOOK_PYTHON", "CHOKAQ_HOOK_PAUSE"}
+    shell = set(re.findall(r"\$\{?([A-Z][A-Z_]{3,})", SCRIPT.read_text(encoding="utf-8"))) - {"RULE", "TRIES"}
+    twin = set(re.findall(r"\$env:([A-Z_]{3,})", TWIN.read_text(encoding="utf-8")))
+    assert shell - own <= outputs
+    assert shell == twin
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not on this machine")
+def test_the_script_is_plain_posix_shell() -> None:
+    done = subprocess.run(
+        ["shellcheck", "-s", "sh", str(SCRIPT)],  # noqa: S607 - whichever the path names
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == ""
+
+
+def test_the_grant_is_t_sql() -> None:
+    sqlfluff.parse(grant.GRANT.replace("?", "N'x'"), dialect="tsql")
+
+
+def test_the_grant_names_the_identity_by_its_object_id(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent = sent_by(monkeypatch)
+    assert grant.main(["id-x", "11111111-1111-4111-8111-111111111111"]) == 0
+    assert sent == [(grant.GRANT, "id-x", "11111111-1111-4111-8111-111111111111", "chokaq")]
+    assert capsys.readouterr().out == "id-x may read and write the jobs in schema chokaq\n"
+
+
+def test_the_grant_takes_no_id_that_could_carry_sql(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = sent_by(monkeypatch)
+    with pytest.raises(SystemExit):
+        grant.main(["id-x", "1'; DROP TABLE Users --"])
+    assert sent == []
+
+
+def test_the_role_may_not_change_tables() -> None:
+    granted = re.findall(r"GRANT ([A-Z, ]+) ON", grant.GRANT)
+    assert granted == ["SELECT, INSERT, UPDATE, DELETE"]
+
+
+def sent_by(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """
+    What the grant sends to a database that takes everything.
+    """
+    connecting = pytest.importorskip("chokaq_core.stores.sqlserver.connecting")
+    sent: list[Any] = []
+
+    class Connection:
+        def execute(self, *statement: object) -> None:
+            sent.append(statement)
+
+        def close(self) -> None:
+            return
+
+    monkeypatch.setattr(connecting.Connector, "connect", lambda *_: (Connection(), 1))
+    login = "Server=tcp:sql-x.database.windows.net,1433;Database=jobs;Authentication=Active Directory Default"
+    monkeypatch.setenv("ChokaQ__SqlServer__ConnectionString", login)
+    return sent

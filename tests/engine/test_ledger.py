@@ -1,0 +1,211 @@
+"""
+The book that a process's threads share, on a clock of the test's own.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from chokaq_core.domain import moves
+from chokaq_core.domain.failures import Interrupted, Succeeded, TimedOut
+from chokaq_core.domain.job import ClaimedJob, EnqueueResult, Lease, Status
+from chokaq_core.engine.ledger import Ledger
+from chokaq_core.engine.run import Run, StopReason
+from chokaq_core.engine.visits import Look
+from chokaq_core.policy.running import WorkerRules
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+FOUND_NOTHING = Look(is_full=False, claimed=0, seconds_to_due=None, has_open_queue=True)
+
+
+class Seconds:
+    """
+    A monotonic clock that a test moves; each look at it takes a tenth of a millisecond.
+    """
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        self.now += 0.0001
+        return self.now
+
+
+def _ledger(seconds: Seconds, *, capacity: int = 4, prefetch: int = 0) -> Ledger:
+    rules = WorkerRules(
+        max_concurrency=capacity,
+        prefetch=prefetch,
+        polling_interval=SECOND,
+        paused_queue_polling_delay=3 * SECOND,
+        no_queues_sleep_interval=5 * SECOND,
+        idle_linger=2 * SECOND,
+        drain_budget=60 * SECOND,
+    )
+    return Ledger(rules, monotonic=seconds)
+
+
+def _job(job_id: str, *, number: int = 1, status: Status = Status.PROCESSING) -> ClaimedJob:
+    return ClaimedJob(
+        lease=Lease(job_id, "worker-1", number),
+        queue="default",
+        type_key="t",
+        payload="{}",
+        status=status,
+        attempt=1,
+        interruptions=0,
+        due_at=NOON,
+        lifetime_start_at=NOON,
+        claimed_at=NOON,
+        created_by=None,
+        trace_parent=None,
+    )
+
+
+def _run(job_id: str, *, number: int = 1, timeout: timedelta = 60 * SECOND) -> Run:
+    return Run(_job(job_id, number=number), None, timeout, lambda *_, **__: EnqueueResult("never"), attempt=1)
+
+
+def test_a_stray_that_turns_out_to_be_held_here_is_not_put_off() -> None:
+    """
+    The answer to a claim came late: the heartbeat took the job for a stray meanwhile, and now it runs.
+    """
+    ledger = _ledger(Seconds())
+    ledger.arrive()
+    ledger.add_settlements([moves.postpone(Lease("job-1", "worker-1", 1), SECOND)])
+
+    ledger.hold([_run("job-1")], [])
+    work = ledger.next_work()
+
+    assert work is not None
+    assert work.settlements == ()
+    assert [run.lease.job_id for run in ledger.live()] == ["job-1"]
+
+
+def test_a_real_stray_is_put_off() -> None:
+    ledger = _ledger(Seconds())
+    ledger.arrive()
+    stray = moves.postpone(Lease("job-1", "worker-1", 1), SECOND)
+    ledger.add_settlements([stray])
+
+    ledger.hold([_run("job-1", number=2)], [])
+    work = ledger.next_work()
+
+    assert work is not None
+    assert work.settlements == (stray,)
+
+
+def test_a_cancel_that_came_before_its_run_stops_it() -> None:
+    ledger = _ledger(Seconds())
+    ledger.keep_cancel(("job-1", 1), "ada", 30 * SECOND)
+    run, other, later = _run("job-1"), _run("job-2"), _run("job-1", number=2)
+
+    ledger.hold([run, other, later], [])
+
+    assert run.stop_order is not None
+    assert (run.stop_order.reason, run.stop_order.by) == (StopReason.CANCELLED, "ada")
+    assert other.stop_order is None
+    assert later.stop_order is None
+
+
+def test_a_cancel_that_is_older_than_its_retention_means_nothing() -> None:
+    seconds = Seconds()
+    ledger = _ledger(seconds)
+    ledger.keep_cancel(("job-1", 1), "ada", 30 * SECOND)
+    seconds.now += 30
+    run = _run("job-1")
+
+    ledger.hold([run], [])
+
+    assert run.stop_order is None
+
+
+def test_an_abandoned_handler_keeps_its_slot_until_it_ends_and_its_late_outcome_counts_for_nothing() -> None:
+    ledger = _ledger(Seconds(), capacity=2)
+    ledger.arrive()
+    late, running = _run("job-1", timeout=timedelta(0)), _run("job-2")
+    late.deadline = running.deadline = 0.0
+    ledger.hold([late], [])
+
+    expired, _ = ledger.expire()
+    work = ledger.next_work()
+
+    assert expired == [late]
+    assert work is not None
+    assert work.ended == ((late, TimedOut(timedelta(0))),)
+    assert work.want == 1
+    assert ledger.abandoned() == [late]
+    ledger.run_ended(late, Succeeded())
+    assert ledger.abandoned() == []
+
+
+def test_a_lost_run_is_told_and_never_settled() -> None:
+    ledger = _ledger(Seconds())
+    ledger.arrive()
+    run = _run("job-1")
+    ledger.hold([run], [])
+
+    assert ledger.lose(run)
+    ledger.run_ended(run, Succeeded())
+    work = ledger.next_work()
+
+    assert run.stop_order is not None
+    assert run.stop_order.reason is StopReason.LEASE_LOST
+    assert work is not None
+    assert work.ended == ()
+
+
+def test_fetched_jobs_start_when_a_slot_is_free_and_are_given_back_when_no_more_is_wanted() -> None:
+    seconds = Seconds()
+    ledger = _ledger(seconds, capacity=1, prefetch=2)
+    ledger.arrive()
+    first, second = (_job(name, status=Status.FETCHED) for name in ("job-1", "job-2"))
+    ledger.hold([], [first, second])
+
+    starting = ledger.next_work()
+    assert starting is not None
+    ledger.hold([_run("job-1")], [])
+    ledger.turn_taken(starting, FOUND_NOTHING)
+    seconds.now += 61
+    ending = ledger.next_work()
+
+    assert starting.starts == (first,)
+    assert ending is not None
+    assert (ending.starts, ending.unfetched) == ((), (second,))
+
+
+def test_all_that_is_held_or_about_to_be_stored_is_accounted_for() -> None:
+    ledger = _ledger(Seconds())
+    ledger.arrive()
+    ended = _run("job-1")
+    ledger.hold([ended, _run("job-2")], [_job("job-3", status=Status.FETCHED)])
+    ledger.run_ended(ended, Interrupted())
+    assert ledger.leases() == {("job-1", 1), ("job-2", 1), ("job-3", 1)}
+
+    work = ledger.next_work()
+
+    assert work is not None
+    assert ledger.leases() == {("job-1", 1), ("job-2", 1), ("job-3", 1)}
+    ledger.turn_taken(work, FOUND_NOTHING)
+    assert ledger.leases() == {("job-2", 1)}
+
+
+def test_the_last_visit_waits_for_a_turn_that_is_under_way() -> None:
+    """
+    A claim that is under way may bring jobs; a visit that left meanwhile would leave them to run with nobody there.
+    """
+    seconds = Seconds()
+    ledger = _ledger(seconds)
+    visit = ledger.arrive()
+    first = ledger.next_work()
+    assert first is not None
+    ledger.turn_taken(first, FOUND_NOTHING)
+    visit.has_worked = True
+    seconds.now += 1
+    second = ledger.next_work()
+    seconds.now += 5
+
+    assert second is not None
+    assert not ledger._is_done(visit)  # noqa: SLF001 - waiting for it in another thread would prove less
+    ledger.turn_taken(second, FOUND_NOTHING)
+    assert ledger._is_done(visit)  # noqa: SLF001

@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from chokaq_core.domain.durations import DurationError, parse_duration
 from chokaq_core.localhost.errors import HostError
 from chokaq_core.localhost.json_file import json_type, read_json_object
 
@@ -18,10 +20,18 @@ if TYPE_CHECKING:
 class HostJson:
     """
     What this host takes from host.json; the defaults are the platform's.
+
+    Attributes:
+        visibility_timeout: how long a queue message stays hidden after its function failed.
+        max_polling_interval: the longest pause between two looks into an empty queue.
+        message_encoding: `base64` or `none`.
     """
 
     route_prefix: str = "api"
     max_dequeue_count: int = 5
+    visibility_timeout: timedelta = timedelta(0)
+    max_polling_interval: timedelta = timedelta(minutes=1)
+    message_encoding: str = "base64"
 
 
 def read_host_json(path: Path) -> HostJson:
@@ -32,9 +42,13 @@ def read_host_json(path: Path) -> HostJson:
         HostError: the file is not JSON, or one of these settings is of the wrong kind.
     """
     extensions = _Section(path, "", read_json_object(path)).section("extensions")
+    queues, defaults = extensions.section("queues"), HostJson()
     return HostJson(
-        route_prefix=extensions.section("http").text("routePrefix", HostJson().route_prefix).strip("/"),
-        max_dequeue_count=extensions.section("queues").count("maxDequeueCount", HostJson().max_dequeue_count),
+        route_prefix=extensions.section("http").text("routePrefix", defaults.route_prefix).strip("/"),
+        max_dequeue_count=queues.count("maxDequeueCount", defaults.max_dequeue_count),
+        visibility_timeout=queues.duration("visibilityTimeout", defaults.visibility_timeout),
+        max_polling_interval=queues.duration("maxPollingInterval", defaults.max_polling_interval),
+        message_encoding=queues.choice("messageEncoding", ("base64", "none")),
     )
 
 
@@ -60,6 +74,22 @@ class _Section:
         value = self.content.get(key, default)
         if type(value) is not int or value < 1:
             raise self._wrong(key, "a whole number from 1 on", value)
+        return value
+
+    def duration(self, key: str, default: timedelta) -> timedelta:
+        if key not in self.content:
+            return default
+        try:
+            return parse_duration(self.text(key, ""))
+        except DurationError as error:
+            raise HostError(f"{self.path}: {self._full_name(key)} {error.rule}.") from error
+
+    def choice(self, key: str, choices: tuple[str, ...]) -> str:
+        value = self.text(key, choices[0]).lower()
+        if value not in choices:
+            raise HostError(
+                f"{self.path}: {self._full_name(key)} must be {' or '.join(choices)}, found {value[:60]!a}."
+            )
         return value
 
     def _full_name(self, key: str) -> str:

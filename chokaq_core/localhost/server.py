@@ -197,7 +197,7 @@ def _timer_loops(
 def _queue_listeners(
     functions: Functions, invoker: Invoker, environ: Mapping[str, str], settings: HostJson
 ) -> Iterator[QueueListener]:
-    sources = open_sources(functions.queues, environ)
+    sources = open_sources(functions.queues, environ, settings)
     for function in functions.queues:
         if function.handler.name in sources:
             yield QueueListener(function, sources[function.handler.name], invoker, settings.max_dequeue_count)

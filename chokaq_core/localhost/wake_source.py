@@ -1,8 +1,8 @@
 """
 Where queue triggers get their messages from.
 
-`WakeSource` is the seam: today wakes come from the app's own process, and a source that reads a Storage queue can join
-by implementing the same few methods.
+`WakeSource` is the seam: wakes come from the app's own process, or from a Storage queue where the function's connection
+names one.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from chokaq_core.engine.wakes import IN_PROCESS, InProcessWakes, Wake
 from chokaq_core.localhost.environment import find_setting, resolve_settings
 from chokaq_core.localhost.errors import HostError
+from chokaq_core.localhost.host_json import HostJson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -114,18 +115,41 @@ class InProcessSource:
         self._wakes.interrupt()
 
 
-def open_sources(functions: Sequence[QueueFunction], environ: Mapping[str, str]) -> dict[str, WakeSource]:
+def open_sources(
+    functions: Sequence[QueueFunction], environ: Mapping[str, str], settings: HostJson | None = None
+) -> dict[str, WakeSource]:
     """
-    Opens the source of every queue function that can be served here, by function name.
+    Opens the source of every queue function that can be served here, by function name. Connects to nothing.
 
-    In-process wakes stand for one queue: the app's only one, or the wake queue among several.
+    A function whose connection names a storage account reads its queue there. In-process wakes stand for one queue of
+    the others: their only one, or the wake queue among several.
 
     Raises:
-        HostError: a function's connection names a storage account, which this host does not read.
+        HostError: a connection string is none, or an identity is to be used, which this host does not.
     """
+    stored: dict[str, WakeSource] = {}
+    in_process: dict[str, str] = {}
     for function in functions:
-        _refuse_storage(function, environ)
-    queue_names = {function.handler.name: resolve_settings(function.queue_name, environ) for function in functions}
+        queue = resolve_settings(function.queue_name, environ)
+        connection = _connection_string(function, environ)
+        if connection is None:
+            in_process[function.handler.name] = queue
+        else:
+            stored[function.handler.name] = _storage_source(function, connection, queue, settings or HostJson())
+    return {**stored, **_in_process_sources(in_process, environ)}
+
+
+def _storage_source(function: QueueFunction, connection: str, queue: str, settings: HostJson) -> WakeSource:
+    # Imported only now, since most runs read no queue and the SDK is slow to load.
+    from chokaq_core.localhost.storage_queue import StorageQueueSource  # noqa: PLC0415
+
+    try:
+        return StorageQueueSource(connection, queue, settings)
+    except ValueError as error:
+        raise HostError(f"Function '{function.handler.name}': {_name_of(function)} is no connection string.") from error
+
+
+def _in_process_sources(queue_names: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, WakeSource]:
     wake_queue = _wake_queue(set(queue_names.values()), environ)
     for name, queue in queue_names.items():
         if queue != wake_queue:
@@ -139,13 +163,23 @@ def _wake_queue(queue_names: set[str], environ: Mapping[str, str]) -> str:
     return find_setting(environ, WAKE_QUEUE_SETTING) or DEFAULT_WAKE_QUEUE
 
 
-def _refuse_storage(function: QueueFunction, environ: Mapping[str, str]) -> None:
-    connection = function.connection or "AzureWebJobsStorage"
-    spellings = (connection, f"AzureWebJobs{connection}")
-    parts = ("", "__accountName", "__queueServiceUri")
-    for name in (spelling + part for spelling in spellings for part in parts):
-        if find_setting(environ, name):
-            raise HostError(
-                f"Function '{function.handler.name}' would read its queue from Azure Storage, since {name} is set,"
-                " and the local host cannot: leave that setting out, and wakes stay within this process."
-            )
+def _connection_string(function: QueueFunction, environ: Mapping[str, str]) -> str | None:
+    """
+    The connection string of a function's storage account; None when there is none and wakes stay in the process.
+    """
+    connection = _name_of(function)
+    for spelling in (f"AzureWebJobs{connection}", connection):
+        for part in ("__accountName", "__queueServiceUri"):
+            if find_setting(environ, spelling + part):
+                raise HostError(
+                    f"Function '{function.handler.name}' would read its queue with an identity, since {spelling + part}"
+                    f" is set, and the local host does not: set {connection} to a connection string, or leave both out."
+                )
+        value = find_setting(environ, spelling)
+        if value and value.strip():
+            return value
+    return None
+
+
+def _name_of(function: QueueFunction) -> str:
+    return function.connection or "AzureWebJobsStorage"

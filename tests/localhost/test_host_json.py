@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,14 @@ def test_route_prefix_and_dequeue_count_are_read(tmp_path: Path) -> None:
     assert read_host_json(path) == HostJson(route_prefix="v1", max_dequeue_count=2)
 
 
+def test_how_queues_are_read_is_read(tmp_path: Path) -> None:
+    queues = {"visibilityTimeout": "00:00:30", "maxPollingInterval": "00:00:02", "messageEncoding": "None"}
+
+    assert read_host_json(write(tmp_path, {"extensions": {"queues": queues}})) == HostJson(
+        visibility_timeout=timedelta(seconds=30), max_polling_interval=timedelta(seconds=2), message_encoding="none"
+    )
+
+
 def test_settings_that_only_matter_in_azure_are_passed_over(tmp_path: Path) -> None:
     path = write(
         tmp_path, {"version": "2.0", "functionTimeout": "00:10:00", "extensions": {"queues": {"batchSize": 1}}}
@@ -49,6 +58,14 @@ def test_settings_that_only_matter_in_azure_are_passed_over(tmp_path: Path) -> N
         (
             {"extensions": {"queues": {"maxDequeueCount": True}}},
             "extensions.queues.maxDequeueCount must be a whole number from 1 on, found a boolean.",
+        ),
+        (
+            {"extensions": {"queues": {"maxPollingInterval": "2"}}},
+            "extensions.queues.maxPollingInterval must be a duration written [d.]hh:mm:ss[.fffffff], hours 0 to 23.",
+        ),
+        (
+            {"extensions": {"queues": {"messageEncoding": "utf8"}}},
+            "extensions.queues.messageEncoding must be base64 or none, found 'utf8'.",
         ),
     ],
 )

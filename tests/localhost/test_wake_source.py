@@ -5,6 +5,7 @@ import pytest
 from chokaq_core.engine.wakes import InProcessWakes, PendingWakes
 from chokaq_core.localhost.errors import HostError
 from chokaq_core.localhost.functions import Handler, QueueFunction
+from chokaq_core.localhost.storage_queue import StorageQueueSource
 from chokaq_core.localhost.wake_source import InProcessSource, open_sources
 
 
@@ -72,15 +73,34 @@ def test_a_queue_name_may_stand_in_a_setting() -> None:
     "connection,name",
     [
         ("AzureWebJobsStorage", "AzureWebJobsStorage"),
-        ("AzureWebJobsStorage", "AZUREWEBJOBSSTORAGE__ACCOUNTNAME"),
+        ("AzureWebJobsStorage", "AZUREWEBJOBSSTORAGE"),
         ("Storage", "AzureWebJobsStorage"),
         ("", "AzureWebJobsStorage"),
-        ("CHOKAQ_WAKE", "CHOKAQ_WAKE__queueServiceUri"),
+        ("CHOKAQ_WAKE", "CHOKAQ_WAKE"),
     ],
 )
-def test_a_queue_in_azure_storage_is_refused(connection: str, name: str) -> None:
-    with pytest.raises(HostError, match="Function 'worker' would read its queue from Azure Storage"):
-        open_sources([named("worker", "chokaq-wake", connection)], {name: "UseDevelopmentStorage=true"})
+def test_a_connection_string_leads_to_the_queue_in_storage(connection: str, name: str) -> None:
+    sources = open_sources([named("worker", "chokaq-wake", connection)], {name: "UseDevelopmentStorage=true"})
+
+    assert isinstance(sources["worker"], StorageQueueSource)
+
+
+@pytest.mark.parametrize(
+    "connection,name",
+    [
+        ("AzureWebJobsStorage", "AZUREWEBJOBSSTORAGE__ACCOUNTNAME"),
+        ("CHOKAQ_WAKE", "CHOKAQ_WAKE__queueServiceUri"),
+        ("Storage", "AzureWebJobsStorage__accountName"),
+    ],
+)
+def test_an_identity_is_refused(connection: str, name: str) -> None:
+    with pytest.raises(HostError, match="Function 'worker' would read its queue with an identity"):
+        open_sources([named("worker", "chokaq-wake", connection)], {name: "acme"})
+
+
+def test_a_text_that_is_no_connection_string_is_refused_by_its_settings_name() -> None:
+    with pytest.raises(HostError, match="Function 'worker': AzureWebJobsStorage is no connection string"):
+        open_sources([named("worker", "chokaq-wake")], {"AzureWebJobsStorage": "nonsense"})
 
 
 def test_a_blank_storage_setting_counts_as_none() -> None:

@@ -278,6 +278,17 @@ class Ledger:
         with self._has_work:
             return self._book.turns_begun, self._book.turns_answered
 
+    def set_capacity(self, capacity: int) -> int:
+        """
+        Sets how many jobs run at once, from the next start on; answers what it was. Jobs that run beyond it go on.
+        """
+        with self._has_work:
+            before, self.capacity = self.capacity, capacity
+            self._visits.look_now()
+            self._has_work.notify_all()
+            self._has_moved.notify_all()
+        return before
+
     # The ends
 
     def stop(self) -> None:

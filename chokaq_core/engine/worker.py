@@ -173,6 +173,24 @@ class Engine:
         self._ledger.look_now()
         self._waker.brought_back()
 
+    def set_capacity(self, capacity: int) -> None:
+        """
+        Sets how many jobs run at once in this process, from the next claim on. Jobs that run beyond it go on.
+
+        Raises:
+            ValueError: it is less than 1.
+        """
+        if capacity < 1:
+            raise ValueError(f"a worker's capacity must be at least 1; got {capacity}")
+        before = self._ledger.set_capacity(capacity)
+        if before == capacity:
+            return
+        self._events.publish([Event(EventName.WORKER_CAPACITY_CHANGED, facts={**self._facts(), "before": before})])
+        with self._lock:
+            if self._is_registered:
+                self._is_registered = False
+                self._register()
+
     def stop(self) -> bool:
         """
         Stops for good: no more claims, fetched jobs given back, running ones awaited, told to stop, and handed back.

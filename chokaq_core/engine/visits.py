@@ -53,6 +53,7 @@ class Visits:
         self._open: list[Visit] = []
         self._next_look_at = 0.0
         self._last_look_began_at = 0.0
+        self._is_look_asked = False
         self._dry_since: float | None = None
 
     def __len__(self) -> int:
@@ -64,7 +65,7 @@ class Visits:
         """
         visit = Visit(now, now + self._rules.drain_budget.total_seconds())
         self._open.append(visit)
-        self._next_look_at = 0.0
+        self.look_now()
         self._dry_since = None
         return visit
 
@@ -76,9 +77,10 @@ class Visits:
 
     def look_now(self) -> None:
         """
-        Makes a look due at once.
+        Makes a look due at once, and after the one that may be under way: that one may have come too early.
         """
         self._next_look_at = 0.0
+        self._is_look_asked = True
 
     def want_claims(self, now: float) -> bool:
         """
@@ -103,12 +105,14 @@ class Visits:
         Notes that a look is under way.
         """
         self._last_look_began_at = now
+        self._is_look_asked = False
 
     def looked(self, look: Look, now: float, *, is_idle: bool) -> None:
         """
         Notes what a look found: when to look again, and since when there has been nothing to do.
         """
-        self._next_look_at = 0.0 if look.is_full else now + self._pause(look)
+        is_due = look.is_full or self._is_look_asked
+        self._next_look_at = 0.0 if is_due else now + self._pause(look)
         if look.claimed:
             for visit in self._open:
                 visit.has_worked = True
@@ -146,7 +150,7 @@ class Visits:
         """
         Whether a visit with budget may end all the same: it found nothing, or has lingered long enough.
         """
-        if self._dry_since is None or self._last_look_began_at < visit.begun_at:
+        if self._dry_since is None or self._is_look_asked or self._last_look_began_at < visit.begun_at:
             return False
         return not visit.has_worked or now - self._dry_since >= self._rules.idle_linger.total_seconds()
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import azure.functions as func
 from pydantic import ValidationError
 
-from chokaq_core.contracts.serializer import rule_of
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError
-from chokaq_core.hosting import json_text
 from chokaq_core.hosting.answers import answer, guarded
+from chokaq_core.hosting.bodies import json_object, refusal_of
 from chokaq_core.hosting.http_models import (
     MAX_JOBS_IN_A_BATCH,
     Accepted,
@@ -23,7 +22,9 @@ from chokaq_core.hosting.http_models import (
     job_view,
 )
 from chokaq_core.hosting.principal import who
-from chokaq_core.hosting.problems import problem, refused_job, status_of
+from chokaq_core.hosting.problems import no_such_job, problem, refused_job, status_of
+from chokaq_core.operations.eligibility import NO_SUCH_JOB
+from chokaq_core.operations.results import JobResult
 from chokaq_core.policy.envelope import is_job_id
 from chokaq_core.ports import CancelOutcome
 
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
 ENVELOPE_BYTES = 64 * 1024
 """What a body may hold besides its payload."""
+LIMIT_WORDS = "Serialization.MaxPayloadBytes + 64 KiB"
 CANCELLED_BY_KEY = "function-key"
-_MAX_DIGITS = 20
 
 
 def enqueue(req: func.HttpRequest, core: Core) -> func.HttpResponse:
@@ -68,7 +69,7 @@ def cancel(req: func.HttpRequest, core: Core) -> func.HttpResponse:
 
 
 def _enqueue(req: func.HttpRequest, runtime: Runtime, limit: int) -> func.HttpResponse:
-    body = _json_object(req, limit)
+    body = json_object(req, limit, LIMIT_WORDS)
     if isinstance(body, func.HttpResponse):
         return body
     try:
@@ -80,7 +81,7 @@ def _enqueue(req: func.HttpRequest, runtime: Runtime, limit: int) -> func.HttpRe
 
 
 def _enqueue_batch(req: func.HttpRequest, runtime: Runtime, limit: int) -> func.HttpResponse:
-    body = _json_object(req, limit)
+    body = json_object(req, limit, LIMIT_WORDS)
     if isinstance(body, func.HttpResponse):
         return body
     jobs = body.get("jobs")
@@ -96,22 +97,21 @@ def _enqueue_batch(req: func.HttpRequest, runtime: Runtime, limit: int) -> func.
 def _show(job_id: str, runtime: Runtime) -> func.HttpResponse:
     job = runtime.store.find(job_id) if is_job_id(job_id) else None
     if job is None:
-        return _no_such_job(job_id)
+        return no_such_job(job_id)
     return answer(HTTPStatus.OK, job_view(job).model_dump(mode="json", exclude_none=False))
 
 
 def _cancel(job_id: str, runtime: Runtime, actor: str) -> func.HttpResponse:
     if not is_job_id(job_id):
-        return _no_such_job(job_id)
-    (outcome,) = runtime.store.cancel([job_id], actor)
-    match outcome:
-        case CancelOutcome.DEAD_LETTERED:
+        return no_such_job(job_id)
+    match runtime.jobs.cancel(job_id, actor):
+        case JobResult(outcome=CancelOutcome.DEAD_LETTERED):
             return answer(HTTPStatus.OK, Cancelled(id=job_id).model_dump())
-        case CancelOutcome.MARKED:
+        case JobResult(outcome=CancelOutcome.MARKED):
             return answer(HTTPStatus.ACCEPTED, CancelRequested(id=job_id).model_dump())
-        case CancelOutcome.STALE:
-            if runtime.store.find(job_id) is None:
-                return _no_such_job(job_id)
+        case JobResult(why=why) if why == NO_SUCH_JOB:
+            return no_such_job(job_id)
+        case _:
             return problem(HTTPStatus.CONFLICT, "the job has ended already and cannot be cancelled")
 
 
@@ -136,48 +136,7 @@ def _request(body: object) -> RawRequest:
     try:
         return EnqueueBody.model_validate(body).to_request()
     except ValidationError as error:
-        raise InvalidJobError(
-            [
-                FieldProblem(".".join(str(part) for part in e["loc"]) or "body", rule_of(e["msg"]))
-                for e in error.errors(include_url=False, include_context=False, include_input=False)
-            ]
-        ) from error
-
-
-def _json_object(req: func.HttpRequest, limit: int) -> dict[str, object] | func.HttpResponse:
-    """
-    The body as an object, or the answer that refuses it. Type and size come before parsing.
-    """
-    content_type = (req.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
-    if content_type != "application/json":
-        detail = f"send Content-Type: application/json; got {content_type[:100]!a}"
-        return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
-    body = req.get_body()
-    size = max(len(body), _announced(req))
-    if size > limit:
-        detail = f"the body is {size} bytes; the limit is {limit} (Serialization.MaxPayloadBytes + 64 KiB)"
-        return problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail, errors=(FieldProblem("body", detail, "too_large"),))
-    try:
-        value = json_text.parse(body)
-    except ValueError as error:
-        detail = (
-            f"the body {error}"
-            if str(error).startswith(("is ", "has ", "holds "))
-            else f"the body is not JSON: {error}"
-        )
-        return problem(HTTPStatus.BAD_REQUEST, detail, errors=(FieldProblem("body", detail),))
-    if not isinstance(value, dict):
-        detail = "the body must be a JSON object"
-        return problem(HTTPStatus.BAD_REQUEST, detail, errors=(FieldProblem("body", detail),))
-    return value
-
-
-def _announced(req: func.HttpRequest) -> int:
-    """
-    What the request says of its own size; the host may not have passed on all of it.
-    """
-    text = req.headers.get("Content-Length") or ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < _MAX_DIGITS else 0
+        raise refusal_of(error) from error
 
 
 def _actor(req: func.HttpRequest, core: Core) -> str:
@@ -206,7 +165,3 @@ def _stored(result: EnqueueResult) -> dict[str, object]:
 def _refused(error: InvalidJobError) -> dict[str, object]:
     errors = [{"field": p.field, "rule": p.rule, "code": p.code} for p in error.problems]
     return {"status": int(status_of(error)), "errors": errors}
-
-
-def _no_such_job(job_id: str) -> func.HttpResponse:
-    return problem(HTTPStatus.NOT_FOUND, f"there is no job with id {job_id[:60]!a}")

@@ -48,8 +48,8 @@ def _duration(value: object) -> object:
 
 
 Moment = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
-_Moment = WithJsonSchema({"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]})
-_Duration = WithJsonSchema(
+_MOMENT = WithJsonSchema({"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]})
+_DURATION = WithJsonSchema(
     {
         "anyOf": [
             {"type": "string", "pattern": r"^(\d{1,7}\.)?([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,7})?$"},
@@ -57,6 +57,10 @@ _Duration = WithJsonSchema(
         ]
     }
 )
+MomentIn = Annotated[AwareDatetime | None, BeforeValidator(_moment), _MOMENT]
+"""A moment in a request, with its zone, or null."""
+DurationIn = Annotated[timedelta | None, BeforeValidator(_duration), _DURATION]
+"""A duration in a request, or null."""
 
 
 class EnqueueBody(BaseModel):
@@ -77,10 +81,10 @@ class EnqueueBody(BaseModel):
     priority: StrictInt | None = Field(
         None, description="Higher first.", json_schema_extra={"minimum": 0, "maximum": 1_000_000}
     )
-    delay: Annotated[timedelta | None, BeforeValidator(_duration), _Duration] = Field(
+    delay: DurationIn = Field(
         None, description="Wait before the first run, `[d.]hh:mm:ss`; not together with `due_at`."
     )
-    due_at: Annotated[AwareDatetime | None, BeforeValidator(_moment), _Moment] = Field(
+    due_at: MomentIn = Field(
         None, description="Earliest first run, RFC 3339 with a zone; one in the past counts as now."
     )
     idempotency_key: StrictStr | None = Field(
@@ -299,7 +303,7 @@ def job_view(job: HotJob | ArchivedJob | DeadJob) -> JobView:
         last_updated_at=rfc3339(job.last_updated_at),
         worker_id=job.worker_id,
         interruptions=job.interruptions,
-        attempt_errors=[_attempt(error) for error in job.attempt_errors],
+        attempt_errors=[attempt_view(error) for error in job.attempt_errors],
     )
     return view.model_copy(update=_own_fields(job))
 
@@ -328,7 +332,10 @@ def _own_fields(job: HotJob | ArchivedJob | DeadJob) -> dict[str, object]:
             return {"failed_at": rfc3339(job.failed_at), "failure": failure}
 
 
-def _attempt(error: AttemptError) -> Attempt:
+def attempt_view(error: AttemptError) -> Attempt:
+    """
+    A failed attempt.
+    """
     return Attempt(attempt=error.attempt, at=rfc3339(error.at), error_type=error.type, message=error.message)
 
 

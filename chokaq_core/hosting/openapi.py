@@ -13,6 +13,7 @@ from pydantic.json_schema import models_json_schema
 
 from chokaq_core import __version__
 from chokaq_core.hosting.answers import answer, guarded
+from chokaq_core.hosting.deck_openapi import SECURITY_SCHEMES, deck_paths, deck_schemas
 from chokaq_core.hosting.http_models import (
     MAX_JOBS_IN_A_BATCH,
     Accepted,
@@ -155,7 +156,7 @@ def document(registrations: Iterable[Registration]) -> dict[str, Any]:
         },
         "servers": [{"url": "/api"}],
         "security": [{"functionKey": []}, {"functionKeyInQuery": []}],
-        "paths": _paths(),
+        "paths": {**_paths(), **deck_paths()},
         "components": {"schemas": _schemas(list(registrations)), "securitySchemes": _security_schemes()},
     }
 
@@ -220,6 +221,7 @@ def _schemas(registrations: list[Registration]) -> dict[str, Any]:
     return {
         **{_PAYLOAD + name: schema for name, schema in payloads.get("$defs", {}).items()},
         **answers["$defs"],
+        **deck_schemas(),
         "Document": {"type": "object"},
         "EnqueueRequest": _with_variants(request, variants),
         "BatchRequest": _batch(),
@@ -257,6 +259,7 @@ def _security_schemes() -> dict[str, Any]:
     return {
         "functionKey": {"type": "apiKey", "in": "header", "name": "x-functions-key"},
         "functionKeyInQuery": {"type": "apiKey", "in": "query", "name": "code"},
+        **SECURITY_SCHEMES,
     }
 
 

@@ -80,6 +80,13 @@ def status_of(error: InvalidJobError) -> HTTPStatus:
     return next((status for code, status in _STATUS_BY_CODE.items() if codes == {code}), HTTPStatus.BAD_REQUEST)
 
 
+def no_such_job(job_id: str) -> func.HttpResponse:
+    """
+    The answer where no job bears the id.
+    """
+    return problem(HTTPStatus.NOT_FOUND, f"there is no job with id {job_id[:60]!a}")
+
+
 def unavailable(error: StoreError | ConfigurationError) -> func.HttpResponse:
     """
     The answer while the app cannot work: invalid settings by name, or a database that is away. No server names.

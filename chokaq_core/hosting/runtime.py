@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from chokaq_core.config.host import is_in_azure
 from chokaq_core.engine.scans import Maintenance, Poll, Pulse, Rescue
 from chokaq_core.engine.worker import Engine, EngineRules
+from chokaq_core.hosting.commanding import job_commands, queue_commands
 from chokaq_core.hosting.health import timer_periods
 from chokaq_core.hosting.readings import Readings
 from chokaq_core.hosting.stores import make_ready
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from chokaq_core.contracts.middleware import Middleware
     from chokaq_core.contracts.serializer import JobSerializer
     from chokaq_core.engine.producer import Producer
+    from chokaq_core.operations.job_commands import JobCommands
+    from chokaq_core.operations.queue_commands import QueueCommands
     from chokaq_core.ports import Store
     from chokaq_core.telemetry import Telemetry
 
@@ -44,6 +47,8 @@ class Runtime:
     pulse: Pulse
     maintenance: Maintenance
     readings: Readings
+    jobs: JobCommands
+    queues: QueueCommands
 
     @property
     def producer(self) -> Producer:
@@ -107,6 +112,8 @@ def build_runtime(
         pulse=Pulse(store),
         maintenance=Maintenance(store, settings.retention),
         readings=Readings(store, telemetry.gauges, settings.health, timer_periods(settings)),
+        jobs=job_commands(store, engine, settings, events),
+        queues=queue_commands(store, engine, settings, events),
     )
 
 

@@ -13,6 +13,7 @@ import azure.functions as func
 
 from chokaq_core.domain.errors import ConfigurationError, StoreError
 from chokaq_core.domain.events import Event, EventName
+from chokaq_core.hosting.deck_routes import DECK_ROUTES
 from chokaq_core.hosting.parent import parent_of
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from chokaq_core.config.schedules import Schedules
     from chokaq_core.hosting.core import Core
+    from chokaq_core.hosting.deck_routes import DeckRoute
     from chokaq_core.hosting.runtime import Runtime
 
 WAKE_CONNECTION = "AzureWebJobsStorage"
@@ -35,6 +37,8 @@ def register(app: func.FunctionApp, core: Core, schedules: Schedules) -> None:
     _register_jobs(app, core)
     _register_health(app, core)
     _register_api(app, core)
+    for route in DECK_ROUTES:
+        _register_deck_route(app, core, route)
 
 
 def _register_worker(app: func.FunctionApp, core: Core) -> None:
@@ -140,6 +144,16 @@ def _register_api(app: func.FunctionApp, core: Core) -> None:
         from chokaq_core.hosting import openapi  # noqa: PLC0415
 
         return openapi.openapi(core)
+
+
+def _register_deck_route(app: func.FunctionApp, core: Core, route: DeckRoute) -> None:
+    # Open to the host, which knows no roles: `deck` itself tells callers apart.
+    @app.function_name(route.function_name)
+    @app.route(route=route.route, methods=[route.method], auth_level=func.AuthLevel.ANONYMOUS)
+    def chokaq_deck(req: func.HttpRequest) -> func.HttpResponse:
+        from chokaq_core.hosting import deck  # noqa: PLC0415
+
+        return deck.serve(route, req, core)
 
 
 @contextmanager

@@ -7,10 +7,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from chokaq_core.domain.access import Actor, Role
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError, PreviewRejectedError
 from chokaq_core.domain.events import Event, EventName, JobRef
 from chokaq_core.domain.operator_log import LogNote
-from chokaq_core.operations.commands import JobCommand, Matching, Verb, problems_of, target_text
+from chokaq_core.operations.commands import Ids, JobCommand, Matching, Verb, problems_of, target_text
 from chokaq_core.operations.results import CommandResult, JobResult, Preview, SetChanged, preview_of, results_of
 from chokaq_core.operations.seals import Seen, fingerprint
 from chokaq_core.operations.selection import Selection, select
@@ -20,7 +21,6 @@ from chokaq_core.ports import CancelOutcome, ResurrectOutcome
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from chokaq_core.domain.access import Actor
     from chokaq_core.domain.listing import JobSummary
     from chokaq_core.operations.seals import Seals
     from chokaq_core.ports import Events, OperatorStore
@@ -91,7 +91,19 @@ class JobCommands:
                 return SetChanged(self._preview(command, actor, selection))
             results = self._carry_out(self._revised(command, selection.touched), actor, selection)
             tell_of_command(self._events, command.verb, actor, target_text(command.target), results)
-            return CommandResult(command.verb, results, has_changed, selection.further)
+            return CommandResult(command.verb, selection.at, results, has_changed, selection.further)
+
+    def cancel(self, job_id: str, by: str) -> JobResult:
+        """
+        Cancels one job for a caller who may: the holder of a producer's key, say.
+
+        Args:
+            by: the name that is written down.
+        """
+        command = JobCommand(Verb.CANCEL, Ids((job_id,)))
+        results = self._carry_out(command, Actor(by, Role.OPERATE), select(self._store, command))
+        tell_of_command(self._events, command.verb, Actor(by, Role.OPERATE), target_text(command.target), results)
+        return results[0]
 
     def _seen(self, command: JobCommand, actor: Actor, token: str | None) -> Seen | None:
         if token is not None:

@@ -95,11 +95,13 @@ class CommandResult:
     What a command came to, job by job in order.
 
     Attributes:
+        at: when the jobs were found, by the database's clock.
         has_set_changed: the jobs were not the ones of the preview any more.
         further: where the rest of a filter's jobs begins.
     """
 
     verb: Verb
+    at: datetime
     results: tuple[JobResult, ...]
     has_set_changed: bool = False
     further: Position | None = None

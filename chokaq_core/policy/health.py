@@ -116,11 +116,22 @@ def judge_saturation(lags: Mapping[str, timedelta], rules: HealthRules) -> Check
     """
     queue, lag = max(lags.items(), key=lambda item: item[1], default=(None, timedelta(0)))
     data: dict[str, object] = {"queue": queue, "lag_seconds": lag.total_seconds()}
+    match status := lag_status(lag, rules):
+        case HealthStatus.UNHEALTHY:
+            return Check(status, f"queue {queue} is far behind", data)
+        case HealthStatus.DEGRADED:
+            return Check(status, f"queue {queue} is behind", data)
+        case HealthStatus.HEALTHY:
+            return Check(status, "no queue is behind", data)
+
+
+def lag_status(lag: timedelta, rules: HealthRules) -> HealthStatus:
+    """
+    What one queue's lag says of it.
+    """
     if lag > rules.queue_lag_unhealthy:
-        return Check(HealthStatus.UNHEALTHY, f"queue {queue} is far behind", data)
-    if lag >= rules.queue_lag_degraded:
-        return Check(HealthStatus.DEGRADED, f"queue {queue} is behind", data)
-    return Check(HealthStatus.HEALTHY, "no queue is behind", data)
+        return HealthStatus.UNHEALTHY
+    return HealthStatus.DEGRADED if lag >= rules.queue_lag_degraded else HealthStatus.HEALTHY
 
 
 def _patience(period: timedelta) -> timedelta:

@@ -14,6 +14,7 @@ from chokaq_core.telemetry.gauges import Gauges, GaugeSnapshot
 from chokaq_core.telemetry.instruments import Instruments
 from chokaq_core.telemetry.log_events import LogEvents
 from chokaq_core.telemetry.metrics import Metrics
+from chokaq_core.telemetry.recent import RecentEvents
 from chokaq_core.telemetry.tags import Tags
 from chokaq_core.telemetry.traced_store import traced
 from chokaq_core.telemetry.tracing import Tracing, attach_parent
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GaugeSnapshot",
     "Gauges",
+    "RecentEvents",
     "Telemetry",
     "Tracing",
     "attach_parent",
@@ -45,14 +47,16 @@ class Telemetry:
     events: Events
     gauges: Gauges
     tracing: Tracing
+    recent: RecentEvents
 
 
 def build_telemetry(metric_rules: MetricRules) -> Telemetry:
     """
     The telemetry of one process.
     """
-    tags, instruments = Tags(metric_rules), Instruments()
-    return Telemetry(FanOut(LogEvents(), Metrics(tags, instruments)), Gauges(tags, instruments), Tracing())
+    tags, instruments, recent = Tags(metric_rules), Instruments(), RecentEvents()
+    events = FanOut(LogEvents(), Metrics(tags, instruments), recent)
+    return Telemetry(events, Gauges(tags, instruments), Tracing(), recent)
 
 
 def build_events(metric_rules: MetricRules) -> Events:

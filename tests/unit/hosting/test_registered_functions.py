@@ -105,8 +105,27 @@ WHO_MAY_CALL: dict[tuple[str, str], str] = {
     ("GET", "health/live"): "FUNCTION",
     ("HEAD", "health/live"): "FUNCTION",
     ("GET", "openapi.json"): "FUNCTION",
+    ("GET", "deck/me"): "ANONYMOUS",
+    ("GET", "deck/overview"): "ANONYMOUS",
+    ("GET", "deck/health"): "ANONYMOUS",
+    ("GET", "deck/queues"): "ANONYMOUS",
+    ("GET", "deck/circuits"): "ANONYMOUS",
+    ("GET", "deck/workers"): "ANONYMOUS",
+    ("GET", "deck/jobs"): "ANONYMOUS",
+    ("GET", "deck/count"): "ANONYMOUS",
+    ("GET", "deck/export"): "ANONYMOUS",
+    ("GET", "deck/jobs/{id}"): "ANONYMOUS",
+    ("GET", "deck/errors"): "ANONYMOUS",
+    ("GET", "deck/log"): "ANONYMOUS",
+    ("GET", "deck/events"): "ANONYMOUS",
+    ("POST", "deck/previews"): "ANONYMOUS",
+    ("POST", "deck/commands"): "ANONYMOUS",
+    ("PATCH", "deck/queues/{name}"): "ANONYMOUS",
 }
-"""Every route: what the host asks of a caller before the app hears of the call. FUNCTION is a function or host key."""
+"""
+Every route: what the host asks of a caller before the app hears of the call. FUNCTION is a function or host key; of the
+ANONYMOUS ones the app itself tells callers apart.
+"""
 
 
 def test_who_may_call_what(tmp_path: Path) -> None:

@@ -196,7 +196,8 @@ class Engine:
         Stops for good: no more claims, fetched jobs given back, running ones awaited, told to stop, and handed back.
 
         Returns:
-            False when handlers still run; their heartbeat goes on until the process ends.
+            False when handlers still run, or outcomes could not be stored: the heartbeat of those goes on, and what can
+            still be stored is, until the process ends. The store must stay open.
         """
         self._events.publish([Event(EventName.PROCESSING_TASK_DRAIN_STARTED, facts=self._facts())])
         self._ledger.stop()
@@ -204,16 +205,15 @@ class Engine:
             return True
         self._release_fetched()
         grace = self._rules.worker.shutdown_grace_period.total_seconds()
-        if not self._ledger.wait_until_settled(grace):
+        is_drained = self._ledger.wait_until_settled(grace)
+        if not is_drained:
             self._interrupt(self._ledger.live())
-            self._ledger.wait_until_settled(END_SECONDS)
-        is_drained = not self._ledger.live()
+            is_drained = self._ledger.wait_until_settled(END_SECONDS)
+        self._retire()
         if is_drained:
             self._end_threads()
         else:
             self._tell_of_left_runs()
-        self._retire()
-        self._events.publish([Event(EventName.WORKER_STOPPED, facts=self._facts())])
         return is_drained
 
     def _release_fetched(self) -> None:
@@ -313,12 +313,13 @@ class Engine:
         self._watch.look_again()
         for thread in self._threads:
             thread.join(END_SECONDS)
-        if any(thread.is_alive() for thread in self._threads):
-            self._events.publish([Event(EventName.WORKER_SHUTDOWN_TIMED_OUT, facts=self._facts())])
+        has_ended = not any(thread.is_alive() for thread in self._threads)
+        name = EventName.WORKER_STOPPED if has_ended else EventName.WORKER_SHUTDOWN_TIMED_OUT
+        self._events.publish([Event(name, facts=self._facts())])
 
     def _tell_of_left_runs(self) -> None:
-        left = [run.ref for run in self._ledger.live()]
-        self._events.publish([Event(EventName.PROCESSING_TASK_DRAIN_TIMED_OUT, ref) for ref in left])
+        left = [Event(EventName.PROCESSING_TASK_DRAIN_TIMED_OUT, run.ref) for run in self._ledger.live()]
+        self._events.publish([*left, Event(EventName.WORKER_SHUTDOWN_TIMED_OUT, facts=self._facts())])
 
     def _facts(self) -> dict[str, object]:
         return {"worker_id": self.worker_id, "capacity": self._ledger.capacity}

@@ -13,6 +13,7 @@ from typing import Protocol
 from chokaq_core.policy.circuit import CircuitRules
 from chokaq_core.ports import Store
 from chokaq_core.stores.sqlite import SqliteStore
+from tests.contract import sqlserver
 
 Now = Callable[[], datetime]
 
@@ -73,6 +74,7 @@ class StoreKind:
 KINDS = (
     StoreKind("sqlite-memory", is_shared=False, create=lambda _folder: SqliteSource(None)),
     StoreKind("sqlite-file", is_shared=True, create=lambda folder: SqliteSource(folder / "jobs.db")),
+    StoreKind("sqlserver", is_shared=True, create=lambda _folder: sqlserver.create_source()),
 )
 
 
@@ -81,6 +83,8 @@ def open_address(address: str) -> Store:
     A store on the database that another process works on, its schema not looked at.
     """
     kind, _, place = address.partition(":")
+    if kind == "sqlserver":
+        return sqlserver.open_schema(place)
     assert kind == "sqlite", f"no kind of store answers to {kind!r}"
     store: Store = SqliteStore(Path(place))
     return store

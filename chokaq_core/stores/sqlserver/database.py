@@ -4,13 +4,15 @@ A SQL Server database: batches are sent to it by name, faults are translated onc
 
 from __future__ import annotations
 
+import copy
 import random
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import Self
 
+from chokaq_core.policy.sqlserver import SqlServerSettings
 from chokaq_core.stores.sqlserver.batches import NO_NUMBER, Parameter, load_batches
 from chokaq_core.stores.sqlserver.connecting import Connector
 from chokaq_core.stores.sqlserver.errors import fault_of, store_error
@@ -19,9 +21,6 @@ from chokaq_core.stores.sqlserver.pool import Pool, Row, Session
 from chokaq_core.stores.sqlserver.retrying import pause_before_repeat
 from chokaq_core.stores.sqlserver.rows import moment_text, span_micros
 from chokaq_core.stores.sqlserver.texts import Texts
-
-if TYPE_CHECKING:
-    from chokaq_core.policy.sqlserver import SqlServerSettings
 
 LARGEST_POOL = 16
 Values = dict[str, object]
@@ -94,6 +93,14 @@ class Database:
         """
         return self._send(session, name, values or {}, None)
 
+    def at(self, clock: Callable[[], datetime] | None) -> Self:
+        """
+        The same database under another clock, over the same connections.
+        """
+        twin = copy.copy(self)
+        twin._clock = clock  # noqa: SLF001 - it is one of us
+        return twin
+
     def rest(self) -> None:
         """
         Lets go of connections; the next call opens them again.
@@ -157,8 +164,9 @@ def _bound(parameter: Parameter, value: object) -> object:
 @cache
 def _size(sql_type: str) -> tuple[int, int, int]:
     """
-    How a parameter is bound. Text columns that hold ASCII are sought as varchar: as nvarchar, pyodbc's own choice for a
-    str, a seek would become a scan.
+    How a parameter is bound.
+
+    Columns of ASCII are sought by varchar: nvarchar, pyodbc's own choice for a str, would turn a seek into a scan.
     """
     name, _, length = sql_type.rstrip(")").partition("(")
     size = int(length) if length.isdigit() else 0

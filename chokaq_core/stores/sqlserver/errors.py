@@ -1,6 +1,7 @@
 """
-What SQL Server, its driver and the network say, as the store's own errors. One table; numbers and SQLSTATEs decide,
-never the text.
+What SQL Server, its driver and the network say, as the store's own errors.
+
+One table; numbers and SQLSTATEs decide, never the text.
 
 Sources: sql-docs "Troubleshoot transient connection errors in SQL Database", the list that Entity Framework Core
 retries, and the ODBC SQLSTATEs of Microsoft's driver.

@@ -13,8 +13,8 @@ except ImportError as error:
         "pyodbc cannot be loaded; it needs the ODBC driver manager (Debian and Ubuntu: apt-get install unixodbc)"
     ) from error
 
-# The driver manager's own pool would hand out sessions with another isolation level, or log in with a stale token. Read at
-# the process's first connection, so set before any.
+# The driver manager's own pool would hand out sessions with another isolation level, or log in with a stale token.
+# It is read at the process's first connection, so set before any.
 pyodbc.pooling = False
 
 __all__ = ["pyodbc"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from chokaq_core.ports import (
     CancelOutcome,
+    Edit,
     MetricBucket,
     PillarCounts,
     QueueChange,
@@ -20,12 +21,12 @@ from chokaq_core.ports import (
 from chokaq_core.stores.sqlserver.rows import circuit, is_possible_id, moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from chokaq_core.domain.circuit import Circuit
+    from chokaq_core.domain.operator_log import LogNote
     from chokaq_core.policy.circuit import CircuitRules
-    from chokaq_core.ports import Edit
     from chokaq_core.stores.sqlserver.database import Database, Values
     from chokaq_core.stores.sqlserver.pool import Row
 
@@ -33,70 +34,51 @@ OPERATOR_SHARD = "operator"
 """Shard of counters for jobs that a person ended."""
 
 
-def cancel(database: Database, job_ids: Sequence[str], by: str, rules: CircuitRules) -> Sequence[CancelOutcome]:
+def cancel(
+    database: Database, job_ids: Sequence[str], by: str, note: LogNote | None, rules: CircuitRules
+) -> Sequence[CancelOutcome]:
     """
-    Move cancel, each job by its own state; an id given twice finds what its first naming came to.
+    Move cancel, each job by its own state; a fetched probe that is cancelled gives its permit back.
     """
-    values: Values = {"worker": OPERATOR_SHARD, "ids": _ids(job_ids), "actor": by, "has_circuits": rules.is_enabled}
-    is_marked = dict(database.run("cancel", values)[0])  # type: ignore[arg-type]
-    outcomes = {i: CancelOutcome.MARKED if mark else CancelOutcome.DEAD_LETTERED for i, mark in is_marked.items()}
-    return [
-        outcomes.get(job_id, CancelOutcome.STALE)
-        if is_first or outcomes.get(job_id) is CancelOutcome.MARKED
-        else CancelOutcome.STALE
-        for job_id, is_first in _with_firsts(job_ids)
-    ]
+    values: Values = {"worker": OPERATOR_SHARD, "actor": by, "has_circuits": rules.is_enabled}
+    return [CancelOutcome(outcome) for outcome in _command(database, "cancel", job_ids, note, values)]
 
 
-def resurrect(database: Database, job_ids: Sequence[str], by: str) -> Sequence[ResurrectOutcome]:
+def resurrect(
+    database: Database, job_ids: Sequence[str], by: str, edit: Edit | None, note: LogNote | None
+) -> Sequence[ResurrectOutcome]:
     """
     Move resurrect, each job by its own guard.
     """
-    is_back = dict(database.run("resurrect_all", {"ids": _ids(job_ids), "actor": by})[0])  # type: ignore[arg-type]
-    outcomes = {i: ResurrectOutcome.RESURRECTED if back else ResurrectOutcome.KEY_HELD for i, back in is_back.items()}
-    return [
-        outcomes.get(job_id, ResurrectOutcome.STALE)
-        if is_first or outcomes.get(job_id) is ResurrectOutcome.KEY_HELD
-        else ResurrectOutcome.STALE
-        for job_id, is_first in _with_firsts(job_ids)
-    ]
+    values: Values = {"actor": by, **_edit_values(edit or Edit())}
+    return [ResurrectOutcome(outcome) for outcome in _command(database, "resurrect_all", job_ids, note, values)]
 
 
-def edit(database: Database, job_id: str, edit: Edit, by: str) -> bool:
+def edit(database: Database, job_ids: Sequence[str], edit: Edit, by: str, note: LogNote | None) -> Sequence[bool]:
     """
-    Move edit of a pending or a dead job.
+    Move edit of pending and dead jobs.
     """
-    if not is_possible_id(job_id):
-        return False
-    values: Values = {
-        "id": job_id,
-        "actor": by,
-        "has_payload": edit.payload is not None,
-        "payload": edit.payload or "",
-        "has_tags": edit.tags is not None,
-        "tags": edit.tags or "",
-        "priority": edit.priority,
-    }
-    (((changed,),),) = database.run("edit", values)
-    return bool(changed)
+    values: Values = {"actor": by, **_edit_values(edit)}
+    return [outcome == "edited" for outcome in _command(database, "edit", job_ids, note, values)]
 
 
-def purge(database: Database, job_ids: Sequence[str]) -> Sequence[bool]:
+def purge(database: Database, job_ids: Sequence[str], note: LogNote | None) -> Sequence[bool]:
     """
     Move purge of archived and dead jobs.
     """
-    gone = {job_id for (job_id,) in database.run("purge", {"ids": _ids(job_ids)})[0]}
-    return [is_first and job_id in gone for job_id, is_first in _with_firsts(job_ids)]
+    return [outcome == "purged" for outcome in _command(database, "purge", job_ids, note, {})]
 
 
-def queues(database: Database) -> Sequence[QueueRow]:
+def queues(database: Database, rules: CircuitRules) -> Sequence[QueueRow]:
     """
     All queues by name.
     """
-    return [_queue_row(row) for row in database.run("queues")[0]]
+    return [_queue_row(row) for row in database.run("queues", {"has_circuits": rules.is_enabled})[0]]
 
 
-def change_queue(database: Database, name: str, change: QueueChange) -> QueueRow:
+def change_queue(
+    database: Database, name: str, change: QueueChange, note: LogNote | None, rules: CircuitRules
+) -> QueueRow:
     """
     Sets controls; a queue that is closed by it gives its fetched jobs back.
     """
@@ -109,6 +91,8 @@ def change_queue(database: Database, name: str, change: QueueChange) -> QueueRow
         "clear_max_workers": "max_workers" in change.clear,
         "zombie_timeout": None if timeout is None else int(timeout.total_seconds()),
         "clear_zombie_timeout": "zombie_timeout" in change.clear,
+        "has_circuits": rules.is_enabled,
+        **_note_values(note),
     }
     rows = (_queue_row(row) for row in database.run("change_queue", values)[0])
     return next(row for row in rows if row.name == name)
@@ -143,22 +127,40 @@ def counts(database: Database) -> PillarCounts:
     return PillarCounts(*row)
 
 
-def _ids(job_ids: Sequence[str]) -> str:
+def _command(database: Database, name: str, job_ids: Sequence[str], note: LogNote | None, values: Values) -> list[str]:
     """
-    Ids that a job can bear, each once, with their order.
+    Carries out a command on jobs; says what became of each, in order.
     """
-    possible = [job_id for job_id in dict.fromkeys(job_ids) if is_possible_id(job_id)]
-    return json.dumps([{"id": job_id, "ord": number} for number, job_id in enumerate(possible)])
+    common: Values = {"ids": _named(job_ids), **_note_values(note)}
+    return [outcome for (outcome,) in database.run(name, {**common, **values})[0]]
 
 
-def _with_firsts(job_ids: Sequence[str]) -> Iterator[tuple[str, bool]]:
+def _named(job_ids: Sequence[str]) -> str:
     """
-    Each id with whether it is named for the first time.
+    The ids in order, each with whether it is named for the first time; one that no job can bear is empty.
     """
     seen: set[str] = set()
-    for job_id in job_ids:
-        yield job_id, job_id not in seen
+    rows = []
+    for number, job_id in enumerate(job_ids):
+        rows.append({"ord": number, "id": job_id if is_possible_id(job_id) else None, "first": int(job_id not in seen)})
         seen.add(job_id)
+    return json.dumps(rows)
+
+
+def _edit_values(edit: Edit) -> Values:
+    return {
+        "has_payload": edit.payload is not None,
+        "payload": edit.payload or "",
+        "has_tags": edit.tags is not None,
+        "tags": edit.tags or "",
+        "priority": edit.priority,
+    }
+
+
+def _note_values(note: LogNote | None) -> Values:
+    if note is None:
+        return {"note_actor": "", "command": "", "target": ""}
+    return {"note_actor": note.actor, "command": note.command, "target": note.target}
 
 
 def _queue_row(row: Row) -> QueueRow:

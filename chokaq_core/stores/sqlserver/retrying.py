@@ -16,6 +16,8 @@ LONGEST_PAUSE = timedelta(seconds=30)
 AWAY_FACTOR = 5
 """A server that is away is asked again this much later than one that is busy."""
 
+_MOST_DOUBLINGS = 20
+
 
 def pause_before_repeat(
     kind: FaultKind, repetitions: int, settings: SqlServerSettings, roll: float
@@ -35,7 +37,5 @@ def pause_before_repeat(
     """
     if kind is FaultKind.REFUSED or repetitions >= settings.max_transient_retries:
         return None
-    base = settings.transient_retry_base_delay * (0.5 + roll)
-    if kind is FaultKind.BUSY:
-        return min(base, LONGEST_PAUSE)
-    return min(base * AWAY_FACTOR * 2**repetitions, LONGEST_PAUSE)
+    factor = 1 if kind is FaultKind.BUSY else AWAY_FACTOR << min(repetitions, _MOST_DOUBLINGS)
+    return min(settings.transient_retry_base_delay * (0.5 + roll) * factor, LONGEST_PAUSE)

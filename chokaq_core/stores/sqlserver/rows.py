@@ -62,7 +62,7 @@ def delay_parts(delay: timedelta | None) -> dict[str, int]:
 
 def is_possible_id(job_id: str) -> bool:
     """
-    Whether a job can bear this id. `=` pads with blanks and casts cut, so that others could meet a job they do not name.
+    Whether a job can bear this id. `=` pads with blanks and casts cut: others could meet a job that they do not mean.
     """
     return 0 < len(job_id) <= MAX_ID_CHARACTERS and all("!" <= character <= "~" for character in job_id)
 

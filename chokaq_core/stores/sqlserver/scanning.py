@@ -61,8 +61,8 @@ def beat(database: Database, beat: Beat, rules: CircuitRules) -> BeatAnswer:
         "probe_until": rules.probe_timeout,
     }
     ((held,),), marked = database.run_beat("beat_all", values, texts)
-    marks: dict[str, str | None] = dict(marked)  # type: ignore[arg-type]
-    return BeatAnswer({job_id: job for job_id, job in (_held(entry, marks) for entry in (held or "").split())})
+    marks = _pairs(marked)
+    return BeatAnswer(dict(_held(entry, marks) for entry in (held or "").split()))
 
 
 def register(database: Database, worker: WorkerFacts) -> None:
@@ -85,10 +85,15 @@ def workers(database: Database) -> Sequence[WorkerFacts]:
     """
     All workers, oldest first.
     """
-    return [
-        WorkerFacts(worker, host, capacity, WorkerState(state), active, abandoned, moment(started), moment(beaten))
-        for worker, host, capacity, state, active, abandoned, started, beaten in database.run("workers")[0]
-    ]
+    return [worker_facts(row) for row in database.run("workers")[0]]
+
+
+def worker_facts(row: Row) -> WorkerFacts:
+    """
+    A row of Workers.
+    """
+    worker, host, capacity, state, active, abandoned, started, beaten = row
+    return WorkerFacts(worker, host, capacity, WorkerState(state), active, abandoned, moment(started), moment(beaten))
 
 
 def prune_workers(database: Database, silent_for: timedelta) -> int:
@@ -151,15 +156,32 @@ def timers(database: Database) -> Mapping[str, TimerRow]:
     """
     All timers by name.
     """
-    return {name: _timer_row(now, *rest) for now, name, *rest in database.run("timers")[0]}
+    return timer_rows(database.run("timers")[0])
 
 
-def demand(database: Database, bound: int) -> Demand:
+def timer_rows(rows: Sequence[Row]) -> Mapping[str, TimerRow]:
+    """
+    Rows of Timers by name.
+    """
+    return {name: _timer_row(now, *rest) for now, name, *rest in rows}
+
+
+def demand(database: Database, bound: int, rules: CircuitRules) -> Demand:
     """
     What waits, counted up to a bound, and who is there for it.
     """
-    (((now, claimable, looking, next_due),),) = database.run("demand", {"most": bound})
+    values: Values = {
+        "most": bound,
+        "has_circuits": rules.is_enabled,
+        "reset_at": rules.break_duration,
+        "probe_until": rules.probe_timeout,
+    }
+    (((now, claimable, looking, next_due),),) = database.run("demand", values)
     return Demand(moment(now), min(bound, claimable), looking, moment_or_none(next_due))
+
+
+def _pairs(rows: Sequence[Row]) -> dict[str, str | None]:
+    return {row[0]: row[1] for row in rows}
 
 
 def _own(beat: Beat) -> list[Progress]:

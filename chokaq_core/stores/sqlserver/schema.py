@@ -12,8 +12,10 @@ from chokaq_core.ports import SchemaState
 from chokaq_core.stores.sqlserver.batches import in_schema, load_blocks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from chokaq_core.stores.sqlserver.database import Database, Results
-    from chokaq_core.stores.sqlserver.pool import Session
+    from chokaq_core.stores.sqlserver.pool import Row, Session
 
 SCRIPTS = tuple(sorted((Path(__file__).parent / "schema").glob("*.sql")))
 VERSION = len(SCRIPTS)
@@ -29,6 +31,8 @@ TABLES = (
     "Turns",
     "Timers",
     "Circuits",
+    "OperatorLog",
+    "IdempotencyClaims",
     "SchemaMigrations",
 )
 
@@ -38,6 +42,13 @@ def state(database: Database) -> SchemaState:
     The version that is there, and tables that are missing. Changes nothing.
     """
     ((version,),), tables = database.run("schema_state", {"schema_name": database.settings.schema_name})
+    return state_of(version, tables)
+
+
+def state_of(version: int, tables: Sequence[Row]) -> SchemaState:
+    """
+    What a version and the tables that are there come to.
+    """
     present = {name for (name,) in tables}
     return SchemaState(version, VERSION, tuple(table for table in TABLES if table.lower() not in present))
 

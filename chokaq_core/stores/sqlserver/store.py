@@ -8,7 +8,17 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.policy.circuit import CircuitRules
-from chokaq_core.stores.sqlserver import enqueueing, operating, scanning, schema, turning
+from chokaq_core.stores.sqlserver import (
+    enqueueing,
+    idempotency,
+    listing,
+    maintaining,
+    operating,
+    scanning,
+    schema,
+    turning,
+    vitals,
+)
 from chokaq_core.stores.sqlserver.database import Database
 from chokaq_core.stores.sqlserver.rows import archived_job, dead_job, hot_job, is_possible_id
 
@@ -17,16 +27,23 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from chokaq_core.domain.circuit import Circuit
-    from chokaq_core.domain.job import ArchivedJob, DeadJob, HotJob, NewJob
+    from chokaq_core.domain.job import ArchivedJob, DeadJob, HotJob, NewJob, Place
+    from chokaq_core.domain.listing import JobFilter, JobQuery, JobSummary, Pillar
+    from chokaq_core.domain.operator_log import LogEntry, LogNote
     from chokaq_core.policy.sqlserver import SqlServerSettings
     from chokaq_core.ports import (
         Beat,
         BeatAnswer,
         Burial,
         CancelOutcome,
+        Census,
+        Claim,
+        ClaimAnswer,
         Demand,
         Edit,
         EnqueueAnswer,
+        JobCount,
+        JobPage,
         MetricBucket,
         MovedJob,
         PillarCounts,
@@ -36,9 +53,11 @@ if TYPE_CHECKING:
         SchemaState,
         Suspects,
         TimerRow,
+        TopErrors,
         Totals,
         Turn,
         TurnAnswer,
+        Vitals,
         WorkerFacts,
     )
 
@@ -160,7 +179,7 @@ class SqlServerStore:
         """
         What waits, and who is there for it.
         """
-        return scanning.demand(self._database, bound)
+        return scanning.demand(self._database, bound, self._circuit_rules)
 
     def find(self, job_id: str) -> HotJob | ArchivedJob | DeadJob | None:
         """
@@ -175,41 +194,91 @@ class SqlServerStore:
             return archived_job(archived[0])
         return dead_job(dead[0]) if dead else None
 
-    def cancel(self, job_ids: Sequence[str], by: str) -> Sequence[CancelOutcome]:
+    def vitals(self) -> Vitals:
+        """
+        One look at everything that health depends on.
+        """
+        return vitals.vitals(self._database)
+
+    def census(self) -> Census:
+        """
+        Counts waiting and dead jobs.
+        """
+        return vitals.census(self._database)
+
+    def cancel(self, job_ids: Sequence[str], by: str, note: LogNote | None = None) -> Sequence[CancelOutcome]:
         """
         Cancels jobs that wait and marks those that run.
         """
-        return operating.cancel(self._database, job_ids, by, self._circuit_rules)
+        return operating.cancel(self._database, job_ids, by, note, self._circuit_rules)
 
-    def resurrect(self, job_ids: Sequence[str], by: str) -> Sequence[ResurrectOutcome]:
+    def resurrect(
+        self, job_ids: Sequence[str], by: str, edit: Edit | None = None, note: LogNote | None = None
+    ) -> Sequence[ResurrectOutcome]:
         """
-        Brings dead jobs back.
+        Brings dead jobs back, changed if so asked.
         """
-        return operating.resurrect(self._database, job_ids, by)
+        return operating.resurrect(self._database, job_ids, by, edit, note)
 
-    def edit(self, job_id: str, edit: Edit, by: str) -> bool:
+    def edit(self, job_ids: Sequence[str], edit: Edit, by: str, note: LogNote | None = None) -> Sequence[bool]:
         """
-        Changes a job that is not running.
+        Changes jobs that are not running.
         """
-        return operating.edit(self._database, job_id, edit, by)
+        return operating.edit(self._database, job_ids, edit, by, note)
 
-    def purge(self, job_ids: Sequence[str]) -> Sequence[bool]:
+    def purge(self, job_ids: Sequence[str], note: LogNote | None = None) -> Sequence[bool]:
         """
         Deletes archived or dead jobs.
         """
-        return operating.purge(self._database, job_ids)
+        return operating.purge(self._database, job_ids, note)
+
+    def list_jobs(self, query: JobQuery, limit: int) -> JobPage:
+        """
+        A part of a pillar's list.
+        """
+        return listing.list_jobs(self._database, query, limit)
+
+    def count_jobs(self, pillar: Pillar, job_filter: JobFilter) -> JobCount:
+        """
+        Counts jobs, one look deep.
+        """
+        return listing.count_jobs(self._database, pillar, job_filter)
+
+    def look_up(self, job_ids: Sequence[str]) -> Mapping[str, JobSummary]:
+        """
+        Jobs of any pillar by id.
+        """
+        return listing.look_up(self._database, job_ids)
+
+    def key_holders(self, keys: Sequence[str]) -> Mapping[str, str]:
+        """
+        Active jobs by the keys that they hold.
+        """
+        return listing.key_holders(self._database, keys)
+
+    def top_errors(self, look: int, limit: int) -> TopErrors:
+        """
+        The newest dead jobs, grouped.
+        """
+        return listing.top_errors(self._database, look, limit)
+
+    def operator_log(self, before: int | None, limit: int) -> Sequence[LogEntry]:
+        """
+        What people did.
+        """
+        return listing.operator_log(self._database, before, limit)
 
     def queues(self) -> Sequence[QueueRow]:
         """
         All queues.
         """
-        return operating.queues(self._database)
+        return operating.queues(self._database, self._circuit_rules)
 
-    def change_queue(self, name: str, change: QueueChange) -> QueueRow:
+    def change_queue(self, name: str, change: QueueChange, note: LogNote | None = None) -> QueueRow:
         """
         Sets a queue's controls.
         """
-        return operating.change_queue(self._database, name, change)
+        return operating.change_queue(self._database, name, change, note, self._circuit_rules)
 
     def circuits(self) -> Sequence[Circuit]:
         """
@@ -234,6 +303,60 @@ class SqlServerStore:
         Rows in each pillar.
         """
         return operating.counts(self._database)
+
+    def claim_key(self, claim: Claim, lifetime: timedelta) -> ClaimAnswer:
+        """
+        Claims an idempotency key.
+        """
+        return idempotency.claim_key(self._database, claim, lifetime)
+
+    def complete_key(self, claim: Claim, result: str | None, lifetime: timedelta | None) -> bool:
+        """
+        Notes that the work behind a key is done.
+        """
+        return idempotency.complete_key(self._database, claim, result, lifetime)
+
+    def release_key(self, claim: Claim) -> bool:
+        """
+        Gives up a claim.
+        """
+        return idempotency.release_key(self._database, claim)
+
+    def prune_keys(self, limit: int) -> int:
+        """
+        Deletes expired claims.
+        """
+        return idempotency.prune_keys(self._database, limit)
+
+    def purge_expired(self, pillar: Place, older_than: timedelta, limit: int) -> int:
+        """
+        Deletes old archived or dead jobs.
+        """
+        return maintaining.purge_expired(self._database, pillar, older_than, limit)
+
+    def prune_buckets(self, older_than: timedelta, limit: int) -> int:
+        """
+        Deletes old metric buckets.
+        """
+        return maintaining.prune_buckets(self._database, older_than, limit)
+
+    def prune_operator_log(self, older_than: timedelta, limit: int) -> int:
+        """
+        Deletes old entries of the operator log.
+        """
+        return maintaining.prune_operator_log(self._database, older_than, limit)
+
+    def prune_lanes(self, empty_for: timedelta) -> int:
+        """
+        Forgets lanes that are empty for long.
+        """
+        return maintaining.prune_lanes(self._database, empty_for)
+
+    def fold_counters(self, limit: int) -> int:
+        """
+        Folds counters of single workers.
+        """
+        return maintaining.fold_counters(self._database, limit)
 
     def rest(self) -> None:
         """

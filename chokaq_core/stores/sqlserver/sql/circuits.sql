@@ -16,11 +16,14 @@ DECLARE @report TABLE (
     Signal varchar(10) COLLATE Latin1_General_100_BIN2 NOT NULL
 );
 DECLARE @ord int, @type varchar(255), @job_id varchar(50), @generation int, @signal varchar(10), @state int;
-DECLARE @probe_job_id varchar(50), @times varchar(max), @event_name varchar(20);
+DECLARE @probe_job_id varchar(50), @times varchar(max), @kept varchar(max), @one datetime2(6), @event_name varchar(20);
+DECLARE @moment varchar(26) = LEFT(REPLACE(CONVERT(varchar(30), @now, 126), ' ', 'T'), 19) + '.'
+    + RIGHT('00000' + CAST(DATEPART(MICROSECOND, @now) AS varchar(6)), 6);
 
 -- name: circuits_hear
 -- only: sqlserver, because SQLite's store asks the policy in Python. Reports in their order, those of stale settlements left
--- out: a failure of a closed circuit is noted, and opens it when the window holds enough; a success clears them; a probe's
+-- out: a failure of a closed circuit is noted, and opens it when the window holds enough (one from the future was noted
+-- before the clock was set back, and counts as one of now); a success clears them; a probe's
 -- answer closes or opens its circuit, and a probe without an answer gives its permit back. What another generation says
 -- is ignored. The first statements lock the circuits by writing them.
 IF @has_circuits = 1 AND @reports <> N'[]'
@@ -56,11 +59,17 @@ BEGIN
         SET @event_name = NULL;
         IF @state = 0 AND @signal = 'failure'
         BEGIN
-            WHILE LEN(@times) > 0 AND CAST(LEFT(@times, 26) AS datetime2(6)) < @oldest_failure
+            SET @kept = '';
+            WHILE LEN(@times) > 0
+            BEGIN
+                SET @one = CAST(LEFT(@times, 26) AS datetime2(6));
+                IF @one >= @oldest_failure
+                    SET @kept = @kept + CASE WHEN @one > @now THEN @moment ELSE LEFT(@times, 26) END + ' ';
                 SET @times = SUBSTRING(@times, 28, LEN(@times));
-            SET @times = @times + LEFT(@at, 19) + '.' + RIGHT('00000' + CAST(DATEPART(MICROSECOND, @now) AS varchar(6)), 6) + ' ';
-            IF DATALENGTH(@times) < 27 * @failure_threshold
-                UPDATE [chokaq].Circuits SET FailureTimes = @times WHERE Type = @type;
+            END;
+            SET @kept = @kept + @moment + ' ';
+            IF DATALENGTH(@kept) < 27 * @failure_threshold
+                UPDATE [chokaq].Circuits SET FailureTimes = @kept WHERE Type = @type;
             ELSE
                 SET @event_name = 'opened';
         END;
@@ -85,20 +94,39 @@ UPDATE [chokaq].Circuits SET
     FailureTimes = NULL,
     OpenedAtUtc = CASE @event_name WHEN 'opened' THEN @now WHEN 'permit_released' THEN OpenedAtUtc END,
     ResetAtUtc = CASE @event_name WHEN 'opened' THEN @reset_at WHEN 'permit_released' THEN @now END,
-    Generation = Generation + CASE WHEN @event_name = 'permit_released' THEN 0 ELSE 1 END,
+    Generation = Generation + 1,
     ProbeJobId = NULL, ProbeWorkerId = NULL, ProbeUntilUtc = NULL
 WHERE Type = @type;
 
+-- name: circuits_released
+-- only: sqlserver, because SQLite's store asks the policy in Python: a probe that left its worker in this turn without an
+-- answer for its circuit gives its permit back.
+IF @has_circuits = 1 AND EXISTS (SELECT 1 FROM @move AS m WHERE m.Move <> 'start')
+BEGIN
+    INSERT INTO @event (Type, State, Name)
+    SELECT c.Type, 1, 'permit_released' FROM [chokaq].Circuits AS c
+    WHERE c.State = 2 AND c.ProbeJobId IN (SELECT m.Id FROM @move AS m WHERE m.Move <> 'start')
+    ORDER BY c.Type;
+    -- include: circuits_release
+END;
+
+-- name: circuits_release
+-- only: sqlserver, because SQLite's store asks the policy in Python. A probe's permit is given back when its job was taken
+-- from its worker: the next claim probes.
+IF @has_circuits = 1
+    UPDATE c SET
+        State = 1, FailureTimes = NULL, ResetAtUtc = @now, Generation = c.Generation + 1, ProbeJobId = NULL,
+        ProbeWorkerId = NULL, ProbeUntilUtc = NULL
+    FROM [chokaq].Circuits AS c WITH (ROWLOCK)
+    WHERE c.State = 2 AND c.ProbeJobId IN (SELECT m.Id FROM @move AS m WHERE m.Move <> 'start');
+
 -- name: circuits_beat
 -- A probe lives as long as its job beats; else a type of long jobs could never close.
-UPDATE [chokaq].Circuits SET ProbeUntilUtc = @probe_until WHERE State = 2 AND ProbeWorkerId = @worker;
-
--- name: circuits_of_probe
--- A probe's permit is given back when its job was taken from its worker.
-IF @has_circuits = 1
-    UPDATE c SET State = 1, ResetAtUtc = @now, ProbeJobId = NULL, ProbeWorkerId = NULL, ProbeUntilUtc = NULL
-    FROM [chokaq].Circuits AS c WITH (ROWLOCK)
-    WHERE c.State = 2 AND c.ProbeJobId IN (SELECT m.Id FROM @move AS m);
+UPDATE c SET ProbeUntilUtc = @probe_until
+FROM [chokaq].Circuits AS c
+WHERE
+    c.State = 2 AND c.ProbeWorkerId = @worker
+    AND EXISTS (SELECT 1 FROM [chokaq].JobsHot AS h WHERE h.Id = c.ProbeJobId AND h.WorkerId = @worker);
 
 -- name: circuits
 -- takes: nothing

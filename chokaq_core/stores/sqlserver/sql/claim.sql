@@ -106,7 +106,8 @@ END
 FROM @limit AS l INNER JOIN [chokaq].Queues AS q ON q.Name = l.Queue;
 
 -- name: claim_heads
--- The best claimable row of each lane whose queue is open and whose circuit lets jobs through. One seek a lane.
+-- The best claimable row of each lane whose queue is open and whose circuit lets jobs through: one seek a lane. A time further
+-- off than the rules of circuits put it was written before the clock was set back; nobody waits for it.
 INSERT INTO @lane (Queue, Type, Room, IsProbe, Priority, DueAtUtc, Id)
 SELECT
     a.Queue, a.Type, CASE WHEN q.MaxWorkers IS NULL THEN @room ELSE l.Room END,
@@ -125,8 +126,8 @@ WHERE
     q.IsPaused = 0 AND q.IsActive = 1 AND (q.MaxWorkers IS NULL OR l.Room > 0)
     AND (
         c.Type IS NULL
-        OR (c.State = 1 AND COALESCE(c.ResetAtUtc, @now) <= @now)
-        OR (c.State = 2 AND COALESCE(c.ProbeUntilUtc, @now) <= @now)
+        OR (c.State = 1 AND (COALESCE(c.ResetAtUtc, @now) <= @now OR c.ResetAtUtc > @reset_at))
+        OR (c.State = 2 AND (COALESCE(c.ProbeUntilUtc, @now) <= @now OR c.ProbeUntilUtc > @probe_until))
     );
 
 -- name: claim_probes
@@ -149,8 +150,8 @@ BEGIN
     WHERE
         c.Type IN (SELECT n.Type FROM @lane AS n WHERE n.IsProbe = 1)
         AND (
-            (c.State = 1 AND COALESCE(c.ResetAtUtc, @now) <= @now)
-            OR (c.State = 2 AND COALESCE(c.ProbeUntilUtc, @now) <= @now)
+            (c.State = 1 AND (COALESCE(c.ResetAtUtc, @now) <= @now OR c.ResetAtUtc > @reset_at))
+            OR (c.State = 2 AND (COALESCE(c.ProbeUntilUtc, @now) <= @now OR c.ProbeUntilUtc > @probe_until))
         );
     DELETE n FROM @lane AS n WHERE n.IsProbe = 1 AND n.Type NOT IN (SELECT p.Type FROM @probe AS p);
 END;

@@ -143,6 +143,14 @@ WHERE
     AND NOT EXISTS (SELECT 1 FROM [chokaq].Queues AS q WHERE q.Name = g.Queue);
 
 -- name: enqueue_lane
+-- A lane that maintenance has found empty is about to go: the write waits for it, or stops it. Then what is missing is made.
+IF EXISTS (
+    SELECT 1 FROM @given AS g INNER JOIN [chokaq].Lanes AS l ON l.Queue = g.Queue AND l.Type = g.Type
+    WHERE l.EmptySinceUtc IS NOT NULL
+)
+    UPDATE l SET EmptySinceUtc = NULL
+    FROM [chokaq].Lanes AS l WITH (ROWLOCK)
+    WHERE l.EmptySinceUtc IS NOT NULL AND EXISTS (SELECT 1 FROM @given AS g WHERE g.Queue = l.Queue AND g.Type = l.Type);
 INSERT INTO [chokaq].Lanes (Queue, Type)
 SELECT DISTINCT g.Queue, g.Type FROM @given AS g
 WHERE
@@ -154,3 +162,15 @@ SET @is_worker_looking = CASE
     WHEN EXISTS (SELECT 1 FROM [chokaq].Workers AS w WHERE w.LookingUntilUtc > @now AND w.State = 'running') THEN 1
     ELSE 0
 END;
+
+-- name: key_holders
+-- only: sqlserver, because the keys come as one text.
+-- takes: keys nvarchar(max), texts nvarchar(max)
+SELECT h.IdempotencyKey, h.Id
+FROM OPENJSON(@keys) WITH (KeyAt int '$.key[0]', KeyLength int '$.key[1]') AS k
+INNER JOIN [chokaq].JobsHot AS h
+    ON h.IdempotencyKey = CAST(
+        SUBSTRING(@texts COLLATE Latin1_General_100_BIN2, k.KeyAt, k.KeyLength) AS nvarchar(255)
+    ) COLLATE Latin1_General_100_BIN2
+WHERE h.IdempotencyKey IS NOT NULL
+OPTION (LOOP JOIN, FORCE ORDER);

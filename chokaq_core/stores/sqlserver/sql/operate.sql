@@ -1,12 +1,56 @@
--- What people do to jobs and queues.
+-- What people do to jobs and queues. Every command says what became of each job given, in order, and writes one entry of the
+-- operator log in its own transaction where a note came with it.
+
+-- name: tables_of_commands
+-- only: sqlserver, because the ids come as one text. A job named twice stands in @given once, and @named keeps the order;
+-- an id that no job can bear is NULL.
+DECLARE @named TABLE (
+    Ord int NOT NULL PRIMARY KEY,
+    Id varchar(50) COLLATE Latin1_General_100_BIN2 NULL,
+    IsFirst bit NOT NULL
+);
+DECLARE @outcome TABLE (
+    Id varchar(50) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY,
+    Outcome varchar(20) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    Again varchar(20) COLLATE Latin1_General_100_BIN2 NOT NULL
+);
+DECLARE @said TABLE (Ord int NOT NULL PRIMARY KEY, Outcome varchar(20) COLLATE Latin1_General_100_BIN2 NOT NULL);
+INSERT INTO @named (Ord, Id, IsFirst)
+SELECT i.Ord, i.Id, i.IsFirst
+FROM OPENJSON(@ids) WITH (Ord int '$.ord', Id varchar(50) '$.id', IsFirst bit '$.first') AS i;
+INSERT INTO @given (Id, Move, LeaseNumber)
+SELECT n.Id, 'given', n.Ord FROM @named AS n WHERE n.IsFirst = 1 AND n.Id IS NOT NULL;
+
+-- name: command_outcomes
+-- only: sqlserver, because SQLite's store keeps outcomes in Python. @outcome holds what a job's first naming came to, and
+-- what a further one comes to.
+INSERT INTO @said (Ord, Outcome)
+SELECT n.Ord, COALESCE(CASE WHEN n.IsFirst = 1 THEN o.Outcome ELSE o.Again END, 'stale')
+FROM @named AS n LEFT JOIN @outcome AS o ON o.Id = n.Id;
+-- include: log_note
+
+-- name: log_note
+-- The outcomes by how often each came, among equals the one that came first.
+IF @command <> N''
+    INSERT INTO [chokaq].OperatorLog (AtUtc, Actor, Command, Target, Affected, Outcome)
+    SELECT
+        @now, @note_actor, @command, @target,
+        (SELECT COUNT(*) FROM @said AS s WHERE s.Outcome NOT IN ('stale', 'key_held')),
+        COALESCE((
+            SELECT
+                STRING_AGG(CAST(t.Jobs AS varchar(11)) + ' ' + t.Outcome, ', ') WITHIN GROUP (ORDER BY t.Jobs DESC, t.Place)
+            FROM (
+                SELECT s.Outcome, COUNT(*) AS Jobs, MIN(s.Ord) AS Place FROM @said AS s GROUP BY s.Outcome
+            ) AS t
+        ), 'nothing');
 
 -- name: cancel
 -- only: sqlserver, because one batch is one round trip. Tables in order: JobsHot, JobsDLQ, StatsSummary, MetricBuckets,
--- Circuits.
--- takes: worker varchar(100), ids nvarchar(max), actor nvarchar(100), has_circuits bit
+-- Circuits, OperatorLog.
+-- takes: worker varchar(100), ids nvarchar(max), actor nvarchar(100), has_circuits bit, note_actor nvarchar(100),
+--   command nvarchar(50), target nvarchar(max)
 -- include: tables_of_moves
-DECLARE @marked TABLE (Id varchar(50) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY);
--- include: operate_given
+-- include: tables_of_commands
 BEGIN TRANSACTION;
 -- include: cancel_mark
 -- include: cancel_found
@@ -14,16 +58,10 @@ BEGIN TRANSACTION;
 -- include: turn_leave_hot
 -- include: turn_stats
 -- include: turn_bucket
--- include: circuits_of_probe
+-- include: circuits_release
+-- include: command_outcomes
 COMMIT TRANSACTION;
-SELECT m.Id, 1 AS IsMarked FROM @marked AS m
-UNION ALL
-SELECT m.Id, 0 FROM @move AS m;
-
--- name: operate_given
--- only: sqlserver, because the ids come as one text.
-INSERT INTO @given (Id, Move, LeaseNumber)
-SELECT i.Id, 'given', i.Ord FROM OPENJSON(@ids) WITH (Id varchar(50) '$.id', Ord int '$.ord') AS i;
+SELECT s.Outcome FROM @said AS s ORDER BY s.Ord;
 
 -- name: cancel_mark
 -- Move cancel of a running job: a mark that its worker finds with the next heartbeat. The first mark stays. The write is also
@@ -34,36 +72,49 @@ FROM @given AS g INNER JOIN [chokaq].JobsHot AS h WITH (ROWLOCK) ON h.Id = g.Id
 OPTION (LOOP JOIN, FORCE ORDER);
 
 -- name: cancel_found
-INSERT INTO @marked (Id)
-SELECT h.Id FROM @given AS g INNER JOIN [chokaq].JobsHot AS h ON h.Id = g.Id WHERE h.Status = 2;
 INSERT INTO @move (Id, Queue, Move, IsCancelled, Reason, Details, LastModifiedBy)
 SELECT h.Id, h.Queue, 'dead_letter', 0, 1, N'cancelled by ' + @actor, @actor
 FROM @given AS g INNER JOIN [chokaq].JobsHot AS h ON h.Id = g.Id WHERE h.Status <> 2;
+INSERT INTO @outcome (Id, Outcome, Again)
+SELECT
+    h.Id, CASE WHEN h.Status = 2 THEN 'marked' ELSE 'dead_lettered' END,
+    CASE WHEN h.Status = 2 THEN 'marked' ELSE 'stale' END
+FROM @given AS g INNER JOIN [chokaq].JobsHot AS h ON h.Id = g.Id;
 
 -- name: resurrect_all
--- only: sqlserver, because one batch is one round trip. Tables in order: Queues, Lanes, JobsHot, JobsDLQ. Of dead jobs with
--- one key the first given comes back. Two who resurrect one job meet at its primary key; the loser repeats and finds none.
--- takes: ids nvarchar(max), actor nvarchar(100)
+-- only: sqlserver, because one batch is one round trip. Tables in order: Queues, Lanes, JobsHot, JobsDLQ, OperatorLog. Of dead
+-- jobs with one key the first given comes back. Two who resurrect one job meet at its primary key; the loser repeats and
+-- finds none.
+-- takes: ids nvarchar(max), actor nvarchar(100), has_payload bit, payload nvarchar(max), has_tags bit, tags nvarchar(1000),
+--   priority int null, note_actor nvarchar(100), command nvarchar(50), target nvarchar(max)
 -- include: tables_of_moves
+-- include: tables_of_commands
 DECLARE @back TABLE (Id varchar(50) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY);
 DECLARE @held TABLE (Id varchar(50) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY);
--- include: operate_given
 BEGIN TRANSACTION;
 -- include: resurrect_found
 -- include: resurrect_key_held
 INSERT INTO [chokaq].Queues (Name, LastUpdatedUtc)
 SELECT DISTINCT d.Queue, @now FROM @back AS b INNER JOIN [chokaq].JobsDLQ AS d ON d.Id = b.Id
 WHERE NOT EXISTS (SELECT 1 FROM [chokaq].Queues AS q WHERE q.Name = d.Queue);
+UPDATE l SET EmptySinceUtc = NULL
+FROM [chokaq].Lanes AS l WITH (ROWLOCK)
+WHERE l.EmptySinceUtc IS NOT NULL AND EXISTS (
+    SELECT 1 FROM @back AS b INNER JOIN [chokaq].JobsDLQ AS d ON d.Id = b.Id WHERE d.Queue = l.Queue AND d.Type = l.Type
+);
 INSERT INTO [chokaq].Lanes (Queue, Type)
 SELECT DISTINCT d.Queue, d.Type FROM @back AS b INNER JOIN [chokaq].JobsDLQ AS d ON d.Id = b.Id
 WHERE NOT EXISTS (SELECT 1 FROM [chokaq].Lanes AS l WHERE l.Queue = d.Queue AND l.Type = d.Type);
 -- include: resurrect
 DELETE d FROM @back AS b INNER JOIN [chokaq].JobsDLQ AS d WITH (ROWLOCK) ON d.Id = b.Id
 OPTION (LOOP JOIN, FORCE ORDER);
-COMMIT TRANSACTION;
-SELECT b.Id, 1 AS IsBack FROM @back AS b
+INSERT INTO @outcome (Id, Outcome, Again)
+SELECT b.Id, 'resurrected', 'stale' FROM @back AS b
 UNION ALL
-SELECT h.Id, 0 FROM @held AS h;
+SELECT h.Id, 'key_held', 'key_held' FROM @held AS h;
+-- include: command_outcomes
+COMMIT TRANSACTION;
+SELECT s.Outcome FROM @said AS s ORDER BY s.Ord;
 
 -- name: resurrect_found
 INSERT INTO @back (Id) SELECT d.Id FROM @given AS g INNER JOIN [chokaq].JobsDLQ AS d ON d.Id = g.Id;
@@ -87,86 +138,105 @@ WHERE
 DELETE b FROM @back AS b WHERE b.Id IN (SELECT h.Id FROM @held AS h);
 
 -- name: resurrect
--- Move resurrect: DLQ → Pending with a fresh count of attempts and a fresh lifetime; the lease number goes on.
+-- Move resurrect: DLQ → Pending with a fresh count of attempts and a fresh lifetime, edited if so asked; the lease number goes
+-- on.
 INSERT INTO [chokaq].JobsHot (
     Id, Queue, Type, Payload, Tags, IdempotencyKey, Priority, LeaseNumber, Interruptions, DueAtUtc, CreatedAtUtc,
     LastUpdatedUtc, LifetimeStartUtc, IsReady, AttemptErrors, TraceParent, CreatedBy, LastModifiedBy
 )
 SELECT
-    d.Id, d.Queue, d.Type, d.Payload, d.Tags, d.IdempotencyKey, d.Priority, d.LeaseNumber, d.Interruptions, @now,
-    d.CreatedAtUtc, @now, @now, 1, d.AttemptErrors, d.TraceParent, d.CreatedBy, @actor
+    d.Id, d.Queue, d.Type, CASE WHEN @has_payload = 1 THEN @payload ELSE d.Payload END,
+    CASE WHEN @has_tags = 1 THEN @tags ELSE d.Tags END, d.IdempotencyKey, COALESCE(@priority, d.Priority), d.LeaseNumber,
+    d.Interruptions, @now, d.CreatedAtUtc, @now, @now, 1, d.AttemptErrors, d.TraceParent, d.CreatedBy, @actor
 FROM @back AS b INNER JOIN [chokaq].JobsDLQ AS d ON d.Id = b.Id;
 
 -- name: purge
--- only: sqlserver, because one batch is one round trip. Tables in order: JobsArchive, JobsDLQ.
--- takes: ids nvarchar(max)
+-- only: sqlserver, because one batch is one round trip. Tables in order: JobsArchive, JobsDLQ, OperatorLog.
+-- takes: ids nvarchar(max), note_actor nvarchar(100), command nvarchar(50), target nvarchar(max)
 -- include: tables_of_moves
-DECLARE @gone TABLE (Id varchar(50) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY);
--- include: operate_given
+-- include: tables_of_commands
 BEGIN TRANSACTION;
 -- include: leave_archive
 -- include: leave_dlq
+-- include: command_outcomes
 COMMIT TRANSACTION;
-SELECT g.Id FROM @gone AS g;
+SELECT s.Outcome FROM @said AS s ORDER BY s.Ord;
 
 -- name: leave_archive
 -- The write is the lock: of two who purge one job, the second finds none.
 UPDATE a SET LastUpdatedUtc = @now
 FROM @given AS g INNER JOIN [chokaq].JobsArchive AS a WITH (ROWLOCK) ON a.Id = g.Id
 OPTION (LOOP JOIN, FORCE ORDER);
-INSERT INTO @gone (Id) SELECT a.Id FROM @given AS g INNER JOIN [chokaq].JobsArchive AS a ON a.Id = g.Id;
-DELETE a FROM @gone AS g INNER JOIN [chokaq].JobsArchive AS a WITH (ROWLOCK) ON a.Id = g.Id
+INSERT INTO @outcome (Id, Outcome, Again)
+SELECT a.Id, 'purged', 'stale' FROM @given AS g INNER JOIN [chokaq].JobsArchive AS a ON a.Id = g.Id;
+DELETE a FROM @outcome AS o INNER JOIN [chokaq].JobsArchive AS a WITH (ROWLOCK) ON a.Id = o.Id
 OPTION (LOOP JOIN, FORCE ORDER);
 
 -- name: leave_dlq
 UPDATE d SET LastUpdatedUtc = @now
 FROM @given AS g INNER JOIN [chokaq].JobsDLQ AS d WITH (ROWLOCK) ON d.Id = g.Id
 OPTION (LOOP JOIN, FORCE ORDER);
-INSERT INTO @gone (Id) SELECT d.Id FROM @given AS g INNER JOIN [chokaq].JobsDLQ AS d ON d.Id = g.Id;
-DELETE d FROM @gone AS g INNER JOIN [chokaq].JobsDLQ AS d WITH (ROWLOCK) ON d.Id = g.Id
+INSERT INTO @outcome (Id, Outcome, Again)
+SELECT d.Id, 'purged', 'stale' FROM @given AS g INNER JOIN [chokaq].JobsDLQ AS d ON d.Id = g.Id;
+DELETE d FROM @outcome AS o INNER JOIN [chokaq].JobsDLQ AS d WITH (ROWLOCK) ON d.Id = o.Id
 OPTION (LOOP JOIN, FORCE ORDER);
 
 -- name: edit
--- only: sqlserver, because one batch is one round trip. Tables in order: JobsHot, JobsDLQ.
--- takes: id varchar(50), actor nvarchar(100), has_payload bit, payload nvarchar(max), has_tags bit, tags nvarchar(1000),
---   priority int null
-DECLARE @changed int;
+-- only: sqlserver, because one batch is one round trip. Tables in order: JobsHot, JobsDLQ, OperatorLog.
+-- takes: ids nvarchar(max), actor nvarchar(100), has_payload bit, payload nvarchar(max), has_tags bit, tags nvarchar(1000),
+--   priority int null, note_actor nvarchar(100), command nvarchar(50), target nvarchar(max)
+-- include: tables_of_moves
+-- include: tables_of_commands
 BEGIN TRANSACTION;
 -- include: edit_hot
-SET @changed = @@ROWCOUNT;
 -- include: edit_dlq
-SET @changed = @changed + @@ROWCOUNT;
+-- include: command_outcomes
 COMMIT TRANSACTION;
-SELECT @changed AS Changed;
+SELECT s.Outcome FROM @said AS s ORDER BY s.Ord;
 
 -- name: edit_hot
-UPDATE [chokaq].JobsHot SET
-    Payload = CASE WHEN @has_payload = 1 THEN @payload ELSE Payload END,
-    Tags = CASE WHEN @has_tags = 1 THEN @tags ELSE Tags END,
-    Priority = COALESCE(@priority, Priority), LastModifiedBy = @actor, LastUpdatedUtc = @now
-WHERE Id = @id AND Status = 0;
+-- The first write is the lock; the jobs that are pending then are edited.
+UPDATE h SET Interruptions = h.Interruptions
+FROM @given AS g INNER JOIN [chokaq].JobsHot AS h WITH (ROWLOCK) ON h.Id = g.Id
+OPTION (LOOP JOIN, FORCE ORDER);
+INSERT INTO @outcome (Id, Outcome, Again)
+SELECT h.Id, 'edited', 'edited' FROM @given AS g INNER JOIN [chokaq].JobsHot AS h ON h.Id = g.Id WHERE h.Status = 0;
+UPDATE h SET
+    Payload = CASE WHEN @has_payload = 1 THEN @payload ELSE h.Payload END,
+    Tags = CASE WHEN @has_tags = 1 THEN @tags ELSE h.Tags END,
+    Priority = COALESCE(@priority, h.Priority), LastModifiedBy = @actor, LastUpdatedUtc = @now
+FROM @outcome AS o INNER JOIN [chokaq].JobsHot AS h WITH (ROWLOCK) ON h.Id = o.Id
+OPTION (LOOP JOIN, FORCE ORDER);
 
 -- name: edit_dlq
-UPDATE [chokaq].JobsDLQ SET
-    Payload = CASE WHEN @has_payload = 1 THEN @payload ELSE Payload END,
-    Tags = CASE WHEN @has_tags = 1 THEN @tags ELSE Tags END,
-    Priority = COALESCE(@priority, Priority), LastModifiedBy = @actor, LastUpdatedUtc = @now
-WHERE Id = @id;
+UPDATE d SET
+    Payload = CASE WHEN @has_payload = 1 THEN @payload ELSE d.Payload END,
+    Tags = CASE WHEN @has_tags = 1 THEN @tags ELSE d.Tags END,
+    Priority = COALESCE(@priority, d.Priority), LastModifiedBy = @actor, LastUpdatedUtc = @now
+FROM @given AS g INNER JOIN [chokaq].JobsDLQ AS d WITH (ROWLOCK) ON d.Id = g.Id
+OPTION (LOOP JOIN, FORCE ORDER);
+INSERT INTO @outcome (Id, Outcome, Again)
+SELECT d.Id, 'edited', 'edited' FROM @given AS g INNER JOIN [chokaq].JobsDLQ AS d ON d.Id = g.Id;
 
 -- name: queues
--- Controls with what waits and runs. Rows that came due since the last claim are not ready yet and wait all the same.
--- takes: nothing
+-- Controls with what waits and runs. Rows that came due since the last claim are not ready yet and wait all the same; the
+-- lag leaves out types that their circuits hold back.
+-- takes: has_circuits bit
 SELECT
     @now AS Now, q.Name, q.IsPaused, q.IsActive, q.MaxWorkers, q.ZombieTimeoutSeconds,
     COALESCE(r.Jobs, 0) + COALESCE(d.Jobs, 0) AS Pending, COALESCE(a.Jobs, 0) AS Running,
     CASE WHEN d.Oldest < r.Oldest OR r.Oldest IS NULL THEN d.Oldest ELSE r.Oldest END AS Oldest
 FROM [chokaq].Queues AS q
 LEFT JOIN (
-    SELECT h.Queue, COUNT(*) AS Jobs, MIN(h.DueAtUtc) AS Oldest FROM [chokaq].JobsHot AS h
+    SELECT h.Queue, COUNT(*) AS Jobs, MIN(CASE WHEN c.Type IS NULL THEN h.DueAtUtc END) AS Oldest
+    FROM [chokaq].JobsHot AS h
+    LEFT JOIN [chokaq].Circuits AS c ON c.Type = h.Type AND c.State <> 0 AND @has_circuits = 1
     WHERE h.IsReady = 1 GROUP BY h.Queue
 ) AS r ON r.Queue = q.Name
 LEFT JOIN (
-    SELECT h.Queue, COUNT(*) AS Jobs, MIN(h.DueAtUtc) AS Oldest FROM [chokaq].JobsHot AS h
+    SELECT h.Queue, COUNT(*) AS Jobs, MIN(CASE WHEN c.Type IS NULL THEN h.DueAtUtc END) AS Oldest
+    FROM [chokaq].JobsHot AS h
+    LEFT JOIN [chokaq].Circuits AS c ON c.Type = h.Type AND c.State <> 0 AND @has_circuits = 1
     WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= @now GROUP BY h.Queue
 ) AS d ON d.Queue = q.Name
 LEFT JOIN (
@@ -175,10 +245,12 @@ LEFT JOIN (
 ORDER BY q.Name;
 
 -- name: change_queue
--- A queue that is closed by it gives its fetched jobs back. Tables in order: Queues, JobsHot.
+-- A queue that is closed by it gives its fetched jobs back. Tables in order: Queues, JobsHot, Circuits, OperatorLog.
 -- takes: name varchar(255), is_paused int null, is_active int null, max_workers int null, clear_max_workers bit,
---   zombie_timeout int null, clear_zombie_timeout bit
+--   zombie_timeout int null, clear_zombie_timeout bit, has_circuits bit, note_actor nvarchar(100), command nvarchar(50),
+--   target nvarchar(max)
 -- include: tables_of_moves
+DECLARE @said TABLE (Ord int NOT NULL PRIMARY KEY, Outcome varchar(20) COLLATE Latin1_General_100_BIN2 NOT NULL);
 DECLARE @is_closed bit;
 BEGIN TRANSACTION;
 UPDATE [chokaq].Queues SET
@@ -204,7 +276,10 @@ BEGIN
     WHERE h.WorkerId IS NOT NULL AND h.Queue = @name AND h.Status = 1;
     -- include: change_queue_fetched
     -- include: turn_release
+    -- include: circuits_release
 END;
+INSERT INTO @said (Ord, Outcome) VALUES (0, 'changed');
+-- include: log_note
 COMMIT TRANSACTION;
 -- include: queues
 

@@ -25,7 +25,7 @@ WHERE h.WorkerId IS NOT NULL AND h.LeaseNumber = f.LeaseNumber AND h.Status = 1;
 INSERT INTO @moved (Id, Type, AttemptCount, WorkerId)
 SELECT h.Id, h.Type, h.AttemptCount, h.WorkerId FROM @move AS m INNER JOIN [chokaq].JobsHot AS h ON h.Id = m.Id;
 -- include: turn_release
--- include: circuits_of_probe
+-- include: circuits_release
 COMMIT TRANSACTION;
 SELECT d.Id, m.Queue, d.Type, d.AttemptCount, d.WorkerId FROM @moved AS d INNER JOIN @move AS m ON m.Id = d.Id;
 
@@ -62,7 +62,7 @@ BEGIN TRANSACTION;
 -- include: turn_leave_hot
 -- include: turn_stats
 -- include: turn_bucket
--- include: circuits_of_probe
+-- include: circuits_release
 COMMIT TRANSACTION;
 SELECT m.Id FROM @move AS m;
 
@@ -102,18 +102,29 @@ UPDATE [chokaq].Timers SET
 WHERE Name = @name;
 
 -- name: timers
+-- Without the row that remembers the last delayed wake, which never started.
 -- takes: nothing
-SELECT @now AS Now, t.Name, t.LastStartedUtc, t.LastSucceededUtc, t.LastOutcome FROM [chokaq].Timers AS t;
+SELECT @now AS Now, t.Name, t.LastStartedUtc, t.LastSucceededUtc, t.LastOutcome
+FROM [chokaq].Timers AS t WHERE t.LastStartedUtc IS NOT NULL;
 
 -- name: demand
 -- only: sqlserver, because one batch is one round trip, and nothing is locked.
--- takes: most int
+-- takes: most int, has_circuits bit, reset_at ahead, probe_until ahead
 DECLARE @waiting TABLE (
     Queue varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL,
     MaxWorkers int NULL,
     Jobs int NOT NULL
 );
+DECLARE @circuit TABLE (Type varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, IsHeld bit NOT NULL);
 DECLARE @is_full bit = 0, @next_due datetime2(6);
+INSERT INTO @circuit (Type, IsHeld)
+SELECT
+    c.Type, CASE
+        WHEN c.State = 1 AND c.ResetAtUtc > @now AND c.ResetAtUtc <= @reset_at THEN 1
+        WHEN c.State = 2 AND c.ProbeUntilUtc > @now AND c.ProbeUntilUtc <= @probe_until THEN 1
+        ELSE 0
+    END
+FROM [chokaq].Circuits AS c WHERE c.State <> 0 AND @has_circuits = 1;
 -- include: demand_lanes
 -- include: demand_due
 -- include: claim_next_due
@@ -148,7 +159,7 @@ INSERT INTO @waiting (Queue, MaxWorkers, Jobs)
 SELECT l.Queue, q.MaxWorkers, n.Jobs
 FROM [chokaq].Lanes AS l
 INNER JOIN [chokaq].Queues AS q ON q.Name = l.Queue AND q.IsPaused = 0 AND q.IsActive = 1
-LEFT JOIN [chokaq].Circuits AS c ON c.Type = l.Type AND c.State <> 0
+LEFT JOIN @circuit AS c ON c.Type = l.Type
 CROSS APPLY (
     SELECT COUNT(*) AS Jobs FROM (
         SELECT TOP (CASE WHEN c.Type IS NULL THEN @most ELSE 1 END) r.Id
@@ -156,17 +167,17 @@ CROSS APPLY (
         WHERE r.IsReady = 1 AND r.Queue = l.Queue AND r.Type = l.Type
     ) AS f
 ) AS n
-WHERE c.Type IS NULL OR (c.State = 1 AND c.ResetAtUtc <= @now) OR (c.State = 2 AND c.ProbeUntilUtc <= @now);
+WHERE c.Type IS NULL OR c.IsHeld = 0;
 
 -- name: demand_due
--- The same for rows whose due time has come since the last claim.
+-- The same for rows whose due time has come since the last claim. Rows that may not be claimed do not use up the bound.
 INSERT INTO @waiting (Queue, MaxWorkers, Jobs)
-SELECT d.Queue, q.MaxWorkers, COUNT(*)
+SELECT d.Queue, d.MaxWorkers, COUNT(*) - COUNT(d.Probing) + COUNT(DISTINCT d.Probing)
 FROM (
-    SELECT TOP (@most) h.Queue, h.Type FROM [chokaq].JobsHot AS h
-    WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= @now
+    SELECT TOP (@most) h.Queue, q.MaxWorkers, c.Type AS Probing
+    FROM [chokaq].JobsHot AS h
+    INNER JOIN [chokaq].Queues AS q ON q.Name = h.Queue AND q.IsPaused = 0 AND q.IsActive = 1
+    LEFT JOIN @circuit AS c ON c.Type = h.Type
+    WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= @now AND (c.Type IS NULL OR c.IsHeld = 0)
 ) AS d
-INNER JOIN [chokaq].Queues AS q ON q.Name = d.Queue AND q.IsPaused = 0 AND q.IsActive = 1
-LEFT JOIN [chokaq].Circuits AS c ON c.Type = d.Type AND c.State <> 0
-WHERE c.Type IS NULL
-GROUP BY d.Queue, q.MaxWorkers;
+GROUP BY d.Queue, d.MaxWorkers;

@@ -48,6 +48,7 @@ BEGIN
     END;
     -- include: claim_busy
     -- include: circuits_hear
+    -- include: circuits_released
     IF @room > 0
     BEGIN
         -- include: claim_heads

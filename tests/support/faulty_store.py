@@ -4,10 +4,12 @@ A real store whose calls can be counted, failed, or held up at a chosen moment.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, cast
 
 from chokaq_core.domain.errors import StoreUnavailableError
@@ -53,6 +55,14 @@ def always(_answer: object) -> bool:
     return True
 
 
+def nth(number: int) -> When:
+    """
+    The answer that comes as the nth from now on, counted from 1.
+    """
+    count = itertools.count(1)
+    return lambda _answer: next(count) == number
+
+
 @dataclass(frozen=True, slots=True)
 class _Order:
     """
@@ -82,6 +92,7 @@ class FaultyStore:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the method answers
         method = getattr(self._store, name)
 
+        @wraps(method)
         def call(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
             self._enter(name)
             answer = method(*arguments, **options)
@@ -102,11 +113,11 @@ class FaultyStore:
         """
         return self.calls.total()
 
-    def refuse(self, name: str, times: int = 1) -> None:
+    def refuse(self, name: str, times: int = 1, *, when: When = always) -> None:
         """
-        The next calls fail before the real store hears of them.
+        The next calls fail before the real store hears of them; `when` is asked with None, since no answer is there.
         """
-        self._before[name].extend([_Order(_fail)] * times)
+        self._before[name].extend([_Order(_fail, when)] * times)
 
     def lose_answer(self, name: str, times: int = 1, *, when: When = always) -> None:
         """

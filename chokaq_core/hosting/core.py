@@ -33,13 +33,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("chokaq")
 
-NO_SQL_SERVER = "SqlServer.ConnectionString: this version has the embedded store only; remove the setting"
-
-
 FLUSH_TIMEOUT = timedelta(seconds=3)
 """What an invocation waits at its end for telemetry to be sent."""
-DATABASE = "sqlite"
-"""The store's database as OpenTelemetry names it."""
+SQLITE, SQL_SERVER = "sqlite", "mssql"
+"""Databases as OpenTelemetry names them."""
 
 
 class Core:
@@ -121,7 +118,8 @@ class Core:
 
         with self._store_lock:
             if self._store is None:
-                self._store = traced(open_store(settings, self.events), self.telemetry.tracing, DATABASE)
+                system = SQLITE if settings.sqlserver is None else SQL_SERVER
+                self._store = traced(open_store(settings, self.events), self.telemetry.tracing, system)
             return self._store
 
     def health(self) -> Health:
@@ -182,9 +180,6 @@ class Core:
             settings = load_settings(app_folder, self._environ, overrides)
         except ConfigurationError as error:
             self.problems += error.problems
-            return None
-        if settings.sqlserver is not None:
-            self.problems += (NO_SQL_SERVER,)
             return None
         for warning in settings.warnings:
             _log.warning(warning)

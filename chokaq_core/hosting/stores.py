@@ -13,20 +13,23 @@ from chokaq_core.ports import QueueChange
 
 if TYPE_CHECKING:
     from chokaq_core.config import Settings
+    from chokaq_core.policy.sqlserver import SqlServerSettings
     from chokaq_core.ports import Events, Store
 
 
 def open_store(settings: Settings, events: Events) -> Store:
     """
     The store of the settings; told with a warning when it is not durable.
-    """
-    from chokaq_core.stores.sqlite import SqliteStore  # noqa: PLC0415 - only the store that is used is imported
 
+    Raises:
+        StoreRefusedError: the libraries that SQL Server needs cannot be loaded.
+    """
+    if settings.sqlserver is not None:
+        events.publish([Event(EventName.STORE_CHOSEN, facts={"store": "sqlserver", "is_durable": True})])
+        return _open_sqlserver(settings, settings.sqlserver)
     path = Path(settings.sqlite_path) if settings.sqlite_path is not None else None
-    facts = {"store": "sqlite", "is_durable": path is not None}
-    events.publish([Event(EventName.STORE_CHOSEN, facts=facts)])
-    max_jobs = settings.in_memory_max_capacity if path is None else None
-    return SqliteStore(path, circuit_rules=settings.circuit, max_jobs=max_jobs)
+    events.publish([Event(EventName.STORE_CHOSEN, facts={"store": "sqlite", "is_durable": path is not None})])
+    return _open_sqlite(settings, path)
 
 
 def make_ready(store: Store, settings: Settings) -> None:
@@ -42,6 +45,19 @@ def make_ready(store: Store, settings: Settings) -> None:
         msg = f"the schema is version {state.version}, the code needs {state.expected_version}"
         raise StoreRefusedError(f"{msg}; missing tables: {', '.join(state.missing_tables) or 'none'}")
     _write_first_limits(store, settings)
+
+
+def _open_sqlserver(settings: Settings, server: SqlServerSettings) -> Store:
+    from chokaq_core.stores.sqlserver import SqlServerStore  # noqa: PLC0415 - only the store that is used is imported
+
+    return SqlServerStore(server, circuit_rules=settings.circuit, beat_timeout=settings.heartbeat.interval_min)
+
+
+def _open_sqlite(settings: Settings, path: Path | None) -> Store:
+    from chokaq_core.stores.sqlite import SqliteStore  # noqa: PLC0415 - only the store that is used is imported
+
+    max_jobs = settings.in_memory_max_capacity if path is None else None
+    return SqliteStore(path, circuit_rules=settings.circuit, max_jobs=max_jobs)
 
 
 def _write_first_limits(store: Store, settings: Settings) -> None:

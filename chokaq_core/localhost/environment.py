@@ -5,6 +5,7 @@ The environment that the app is imported into, and how settings in it are looked
 from __future__ import annotations
 
 import re
+import secrets
 from typing import TYPE_CHECKING
 
 from chokaq_core.localhost.errors import HostError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _SQLITE_PATH = "ChokaQ__Sqlite__Path"
 _SQL_SERVER = "ChokaQ__SqlServer__ConnectionString"
+_DECK = "ChokaQ__Deck__"
 _PERCENT_NAME = re.compile(r"%([^%]+)%")
 
 
@@ -32,6 +34,21 @@ def fill_environment(environ: MutableMapping[str, str], app_folder: Path) -> Non
         database = app_folder / ".chokaq" / "chokaq.db"
         database.parent.mkdir(exist_ok=True)
         environ[_SQLITE_PATH] = str(database)
+
+
+def make_deck_key(environ: MutableMapping[str, str], app_folder: Path) -> str | None:
+    """
+    Gives the app a key that opens the Deck for this run, unless its settings say anything about the Deck themselves.
+
+    Returns:
+        The key, to be shown to whoever started the host; None when none was made.
+    """
+    names = (*environ, *_names_in_appsettings(app_folder))
+    if any(_folded(name).startswith(_folded(_DECK)) for name in names):
+        return None
+    key = secrets.token_urlsafe(32)
+    environ[f"{_DECK}OperateKey"] = key
+    return key
 
 
 def find_setting(environ: Mapping[str, str], name: str) -> str | None:

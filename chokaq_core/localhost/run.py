@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chokaq_core.localhost.app_loader import app_file
-from chokaq_core.localhost.environment import fill_environment
+from chokaq_core.localhost.environment import fill_environment, make_deck_key
 from chokaq_core.localhost.errors import HostError
 from chokaq_core.localhost.logs import set_up_logs
 from chokaq_core.localhost.server import LocalHost
@@ -40,13 +40,14 @@ def run(app: str, host: str, port: int) -> int:
     """
     app_folder = app_file(Path(app).resolve()).parent
     fill_environment(os.environ, app_folder)
+    deck_key = make_deck_key(os.environ, app_folder)
     set_up_logs(os.environ)
     # Relative paths mean the app's folder, as they do under Core Tools.
     os.chdir(app_folder)
     with bind(host, port) as listening:
         local_host = LocalHost(app_folder, os.environ)
         listen(listening)
-        is_graceful = asyncio.run(_serve(local_host, listening))
+        is_graceful = asyncio.run(_serve(local_host, listening, deck_key))
     if not is_graceful:
         _end_at_once(1)
     return 0
@@ -92,10 +93,11 @@ def _claim(step: Callable[[], None], listening: socket.socket, address: str) -> 
         raise HostError(f"Cannot listen at {address}: {error.strerror}.") from error
 
 
-async def _serve(local_host: LocalHost, listening: socket.socket) -> bool:
+async def _serve(local_host: LocalHost, listening: socket.socket, deck_key: str | None) -> bool:
     _stop_on_signals(asyncio.get_running_loop(), local_host)
     host, port = listening.getsockname()[:2]
-    return await local_host.serve(listening, lambda: print(welcome(host, port, local_host.route_prefix), flush=True))
+    words = welcome(host, port, local_host.route_prefix, deck_key)
+    return await local_host.serve(listening, lambda: print(words, flush=True))
 
 
 def _stop_on_signals(loop: asyncio.AbstractEventLoop, local_host: LocalHost) -> None:

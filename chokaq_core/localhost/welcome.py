@@ -18,12 +18,17 @@ Try it, in another terminal:
 """
 
 
-def welcome(host: str, port: int, route_prefix: str) -> str:
+def welcome(host: str, port: int, route_prefix: str, deck_key: str | None = None) -> str:
     """
     Words the greeting for an address that is being served.
+
+    Args:
+        deck_key: a key of the Deck that was made for this run; a link with it signs in. Browsers do not send what
+            stands behind the `#`.
     """
     api = f"http://{_reachable(host)}:{port}/{route_prefix}".rstrip("/")
-    return f"ChokaQ answers at {api} (Ctrl-C stops it)\n\n{TRY_IT.format(api=api)}"
+    deck = f"The Deck: {api}/deck" + (f"#key={deck_key}" if deck_key is not None else "")
+    return f"ChokaQ answers at {api} (Ctrl-C stops it)\n{deck}\n\n{TRY_IT.format(api=api)}"
 
 
 def _reachable(host: str) -> str:

@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from chokaq_core.localhost.environment import fill_environment, find_setting, resolve_settings, whole_number
+from chokaq_core.localhost.environment import (
+    fill_environment,
+    find_setting,
+    make_deck_key,
+    resolve_settings,
+    whole_number,
+)
 from chokaq_core.localhost.errors import HostError
 
 
@@ -199,3 +205,29 @@ def test_a_whole_number_is_read_or_its_default_taken() -> None:
 def test_what_is_no_whole_number_is_refused(text: str) -> None:
     with pytest.raises(HostError, match=f"LIMIT is '{text}': expected a whole number from 1 on"):
         whole_number({"LIMIT": text}, "LIMIT", 5)
+
+
+def test_a_key_of_the_deck_is_made_for_each_run(tmp_path: Path) -> None:
+    first: dict[str, str] = {}
+    second: dict[str, str] = {}
+
+    keys = [make_deck_key(first, tmp_path), make_deck_key(second, tmp_path)]
+
+    assert [first["ChokaQ__Deck__OperateKey"], second["ChokaQ__Deck__OperateKey"]] == keys
+    assert keys[0] != keys[1]
+    assert len(keys[0] or "") >= 32
+
+
+@pytest.mark.parametrize("name", ["ChokaQ__Deck__AllowAnonymous", "CHOKAQ__DECK__READKEY", "chokaq:deck:operateKey"])
+def test_no_key_is_made_where_the_environment_speaks_of_the_deck(tmp_path: Path, name: str) -> None:
+    environ = {name: ""}
+
+    assert make_deck_key(environ, tmp_path) is None
+    assert environ == {name: ""}
+
+
+def test_no_key_is_made_where_the_settings_file_speaks_of_the_deck(tmp_path: Path) -> None:
+    settings = {"ChokaQ": {"Deck": {"AllowAnonymous": True}}}
+    (tmp_path / "appsettings.json").write_text(json.dumps(settings), encoding="utf-8")
+
+    assert make_deck_key({}, tmp_path) is None

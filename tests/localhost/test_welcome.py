@@ -45,3 +45,11 @@ def test_three_lines_to_try_post_a_mail_and_a_report_and_read_a_job_back() -> No
 )
 def test_the_address_is_one_that_can_be_called(host: str, prefix: str, address: str) -> None:
     assert address in welcome(host, 80, prefix)
+
+
+def test_the_deck_is_linked_with_the_key_of_this_run() -> None:
+    assert "The Deck: http://127.0.0.1:7071/api/deck#key=secret\n" in welcome("127.0.0.1", 7071, "api", "secret")
+
+
+def test_the_deck_is_linked_without_a_key_where_the_settings_have_their_own() -> None:
+    assert "The Deck: http://127.0.0.1:7071/api/deck\n" in welcome("127.0.0.1", 7071, "api")

@@ -91,6 +91,25 @@ def test_the_queries_of_every_turn_seek_as_they_were_meant_to(
     assert seek in _plan(connection, QUERIES[name])
 
 
+@pytest.mark.parametrize(
+    "name,seek",
+    [
+        ("expire_archive", "SEARCH JobsArchive USING COVERING INDEX IX_JobsArchive_Finished (FinishedAtUtc<?)"),
+        ("expire_dlq", "SEARCH JobsDLQ USING COVERING INDEX IX_JobsDLQ_Failed (FailedAtUtc<?)"),
+        ("prune_log", "SEARCH OperatorLog USING COVERING INDEX IX_OperatorLog_At (AtUtc<?)"),
+        ("buckets_oldest", "SEARCH MetricBuckets USING PRIMARY KEY (BucketUtc<?)"),
+        ("fold_found", "SEARCH MetricBuckets USING INDEX IX_MetricBuckets_Unfolded (BucketUtc<?)"),
+        ("keys_prune", "SEARCH IdempotencyClaims USING COVERING INDEX IX_IdempotencyClaims_Expires (ExpiresAtUtc<?)"),
+        ("lanes_mark", "SEARCH r USING INDEX IX_JobsHot_Ready (Queue=? AND Type=?)"),
+        ("lanes_mark", "SEARCH h USING INDEX IX_JobsHot_Active (WorkerId>?)"),
+    ],
+)
+def test_each_batch_of_the_maintenance_goes_straight_to_its_oldest_rows(
+    connection: sqlite3.Connection, name: str, seek: str
+) -> None:
+    assert seek in _plan(connection, QUERIES[name])
+
+
 def test_a_walk_would_be_seen(connection: sqlite3.Connection) -> None:
     plan = _plan(connection, "SELECT * FROM JobsHot AS h WHERE h.Payload = :payload")
 

@@ -21,6 +21,7 @@ def test_the_library_imports_the_app_and_finds_every_function(library: WorkerLib
         "chokaq_poll",
         "chokaq_heartbeat",
         "chokaq_rescue",
+        "chokaq_maintenance",
         "chokaq_enqueue",
         "chokaq_enqueue_batch",
         "chokaq_job",

@@ -56,7 +56,7 @@ def test_no_rule_of_the_host_is_broken_whatever_the_settings(tmp_path: Path, env
 def test_every_schedule_is_a_literal_with_six_fields(tmp_path: Path, environ: dict[str, str]) -> None:
     schedules = {name: t["schedule"] for name, t in triggers(indexed(tmp_path, environ)).items() if "schedule" in t}
 
-    assert {"chokaq_poll", "chokaq_heartbeat", "chokaq_rescue"} <= set(schedules)
+    assert {"chokaq_poll", "chokaq_heartbeat", "chokaq_rescue", "chokaq_maintenance"} <= set(schedules)
     for schedule in schedules.values():
         assert "%" not in schedule
         assert len(schedule.split(" ")) == 6

@@ -108,6 +108,13 @@ class Book:
         """
         return bool(self.live or self.ended or self.settlements or self.in_turn)
 
+    def end_turn(self) -> None:
+        """
+        Notes that no turn is under way any more.
+        """
+        self.in_turn = []
+        self.turns_answered = self.turns_begun
+
     def hold(self, runs: Iterable[Run], fetched: Iterable[ClaimedJob]) -> None:
         """
         Enters claimed jobs.

@@ -126,6 +126,14 @@ class Ledger:
             self._has_work.wait_for(lambda: self._is_needed() or self._is_stopping)
             return self._is_needed()
 
+    def note_trouble(self) -> None:
+        """
+        Marks turns as not answered for now, so that visits with nothing to lose may end.
+        """
+        with self._has_moved:
+            self._is_in_trouble = True
+            self._has_moved.notify_all()
+
     def hold(self, runs: Sequence[Run], fetched: Sequence[ClaimedJob]) -> bool:
         """
         Takes claimed jobs into the book before they start; True when a deadline is nearer than the watch knows.
@@ -158,13 +166,20 @@ class Ledger:
         now = self._monotonic()
         with self._has_moved:
             self._is_in_trouble = False
-            self._book.in_turn = []
-            self._book.turns_answered = self._book.turns_begun
+            self._book.end_turn()
             is_idle = not self._book.is_busy() and not self._book.fetched
             if work.is_look:
                 self._visits.looked(look, now, is_idle=is_idle)
             elif not is_idle:
                 self._visits.worked()
+            self._has_moved.notify_all()
+
+    def turn_over(self) -> None:
+        """
+        Forgets a turn that ended by a fault of ours, so that nobody waits for it; does nothing after `turn_taken`.
+        """
+        with self._has_moved:
+            self._book.end_turn()
             self._has_moved.notify_all()
 
     def add_settlements(self, settlements: Iterable[Settlement]) -> None:

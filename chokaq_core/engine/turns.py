@@ -15,20 +15,22 @@ from typing import TYPE_CHECKING
 
 from chokaq_core.domain import moves
 from chokaq_core.domain.circuit import Circuit, CircuitReport, CircuitSignal, CircuitState
-from chokaq_core.domain.errors import StoreError
 from chokaq_core.domain.events import Event, EventName
+from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import ClaimedJob, Status
 from chokaq_core.engine.pending_turn import PendingTurn, starts
 from chokaq_core.engine.run import Run
 from chokaq_core.engine.settling import Ended, settle
 from chokaq_core.engine.visits import Look
 from chokaq_core.policy.circuit import signal_of
+from chokaq_core.policy.error_text import error_facts
 from chokaq_core.ports import MAX_BATCH, Turn, TurnAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from chokaq_core.contracts.catalog import Catalog
+    from chokaq_core.domain.failures import Outcome
     from chokaq_core.domain.job import EnqueueResult
     from chokaq_core.domain.moves import Settlement
     from chokaq_core.engine.book import Work
@@ -107,13 +109,16 @@ class StoreThread:
             answer = self._try(self._pending)
             if answer is not None:
                 pending, self._pending = self._pending, None
-                self._apply(pending, answer)
+                try:
+                    self._apply(pending, answer)
+                finally:
+                    self._ledger.turn_over()
             elif not self._ledger.wait_in_trouble(self._pause()):
                 return
 
     def _turn_for(self, work: Work) -> PendingTurn:
         self._seq += 1
-        ended = tuple(settle(run, outcome, self._rules.retry, self._now(run)) for run, outcome in work.ended)
+        ended = tuple(self._ended(run, outcome) for run, outcome in work.ended)
         releases = (moves.release(job.lease) for job in work.unfetched)
         held_back = [job for job in work.starts if self._is_held_back(job)]
         put_off = (moves.postpone(job.lease, self._rules.retry.circuit_breaker_delay) for job in held_back)
@@ -130,6 +135,17 @@ class StoreThread:
         )
         return PendingTurn(turn, work, ended, tuple(held_back))
 
+    def _ended(self, run: Run, outcome: Outcome) -> Ended:
+        """
+        The run's end, decided; a fault in deciding ends this job and leaves the others of the turn alone.
+        """
+        try:
+            return settle(run, outcome, self._rules.retry, self._now(run))
+        except Exception as error:  # noqa: BLE001 - our own fault, told with the job that met it
+            self._events.publish([Event(EventName.PROCESSING_TASK_WRAPPER_FAILED, run.ref, error=error)])
+            settlement = moves.dead_letter(run.lease, FailureReason.FATAL_ERROR, error_facts(error), run.duration_ms)
+            return Ended(run, outcome, settlement)
+
     def _try(self, pending: PendingTurn) -> TurnAnswer | None:
         """
         The answer to a turn, or None when the store gave none. Only a change of state is told.
@@ -139,6 +155,10 @@ class StoreThread:
         except StoreError as error:
             self._reach.lost(error)
             return None
+        except Exception:
+            # A fault of ours: the thread begins again with this turn, and visits need not wait for it.
+            self._ledger.note_trouble()
+            raise
         self._reach.found()
         return answer
 

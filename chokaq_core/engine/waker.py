@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SPACING_SECONDS = 2.0
 """At most one immediate wake a process in this time; one that comes too soon is sent for the end of it."""
+GLANCE_SECONDS = 0.05
+"""How long a producer goes by its last look whether a wake still waits; a dense stream of jobs must not look each time."""
 FULL_SECONDS = 1.0
 """A worker whose looks have been full for so long asks for another one."""
 
@@ -33,6 +35,8 @@ class Waker:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._sent_at = float("-inf")
+        self._glanced_at = float("-inf")
+        self._has_seen_one = False
         self._full_since: float | None = None
         self._was_full = False
 
@@ -40,7 +44,7 @@ class Waker:
         """
         After the commit of new jobs: somebody must come now, or at a due time that nobody else will come for.
         """
-        if is_due and not is_worker_looking:
+        if is_due and not is_worker_looking and not self._is_one_coming():
             self._send_spaced(EventName.ENQUEUE_NOTIFICATION_FAILED)
         if wake_in is not None:
             self._send(wake_in, EventName.ENQUEUE_NOTIFICATION_FAILED)
@@ -82,6 +86,30 @@ class Waker:
             self._send(None, EventName.NOTIFICATION_FAILED)
         elif wake_in is not None:
             self._send(wake_in, EventName.NOTIFICATION_FAILED)
+
+    def _is_one_coming(self) -> bool:
+        """
+        Whether a wake is on its way: one that waits to be taken, or one that was asked for the near future.
+
+        Whoever takes it looks at jobs that are stored by now. A further one would only bring another instance.
+        """
+        now = self._monotonic()
+        with self._lock:
+            if self._sent_at > now:
+                return True
+            if now < self._glanced_at + GLANCE_SECONDS:
+                return self._has_seen_one
+            self._glanced_at, self._has_seen_one = now, True
+        has_seen_one = self._is_one_waiting()
+        with self._lock:
+            self._has_seen_one = has_seen_one
+        return has_seen_one
+
+    def _is_one_waiting(self) -> bool:
+        try:
+            return self._sender.waiting() > 0
+        except OSError:
+            return False
 
     def _send_spaced(self, on_failure: EventName) -> None:
         """

@@ -47,10 +47,22 @@ def _look(
 def test_the_pause_before_the_next_look_follows_from_what_the_last_one_found(look: Look, pause: float) -> None:
     visits = Visits(RULES)
     visits.arrive(100.0)
+    visits.look_begins(100.0)
 
     visits.looked(look, 100.0, is_idle=True)
 
     assert visits.seconds_to_look(100.0) == pause
+
+
+def test_a_look_that_was_asked_for_during_another_one_is_due_at_once() -> None:
+    visits = Visits(RULES)
+    visits.arrive(100.0)
+    visits.look_begins(100.0)
+    visits.look_now()
+
+    visits.looked(_look(), 100.1, is_idle=True)
+
+    assert visits.seconds_to_look(100.1) == 0.0
 
 
 def test_a_visit_that_finds_nothing_at_its_first_look_is_over() -> None:

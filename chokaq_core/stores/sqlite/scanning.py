@@ -104,7 +104,7 @@ def beat(transaction: Transaction, beat: Beat, circuit_rules: CircuitRules) -> B
     )
     probe_until = transaction.now + span_micros(circuit_rules.probe_timeout)
     transaction.change("circuits_beat", worker=beat.worker_id, probe_until=probe_until)
-    rows = transaction.rows("beat_held", worker=beat.worker_id)
+    rows = json.loads(transaction.value("beat_held", worker=beat.worker_id))
     held = {i: HeldJob(lease, status == _PROCESSING, bool(mark), by) for i, lease, status, mark, by in rows}
     return BeatAnswer(held)
 

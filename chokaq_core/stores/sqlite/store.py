@@ -138,6 +138,8 @@ class SqliteStore:
         """
         with self._database.write() as transaction:
             transaction.change("retire", worker=worker_id)
+            if transaction.value("enqueue_is_worker_looking"):
+                return None
             return ask_for_wake(transaction, transaction.value("claim_next_due"))
 
     def workers(self) -> Sequence[WorkerFacts]:

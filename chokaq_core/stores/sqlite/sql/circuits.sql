@@ -23,6 +23,7 @@ WHERE
     AND EXISTS (SELECT 1 FROM JobsHot AS h WHERE h.Id = Circuits.ProbeJobId AND +h.WorkerId = :worker);
 
 -- name: wake_due
+-- only: sqlite, because T-SQL looks and writes in one batch, `wake_ask`.
 SELECT WakeDueUtc FROM Timers WHERE Name = 'wake';
 
 -- name: wake_ask

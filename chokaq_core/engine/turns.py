@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from chokaq_core.domain import moves
 from chokaq_core.domain.circuit import Circuit, CircuitReport, CircuitSignal, CircuitState
+from chokaq_core.domain.errors import StoreError
 from chokaq_core.domain.events import Event, EventName
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import ClaimedJob, Status

@@ -126,14 +126,6 @@ class Ledger:
             self._has_work.wait_for(lambda: self._is_needed() or self._is_stopping)
             return self._is_needed()
 
-    def note_trouble(self) -> None:
-        """
-        Marks turns as not answered for now, so that visits with nothing to lose may end.
-        """
-        with self._has_moved:
-            self._is_in_trouble = True
-            self._has_moved.notify_all()
-
     def hold(self, runs: Sequence[Run], fetched: Sequence[ClaimedJob]) -> bool:
         """
         Takes claimed jobs into the book before they start; True when a deadline is nearer than the watch knows.

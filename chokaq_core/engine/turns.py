@@ -100,7 +100,11 @@ class StoreThread:
     def run(self) -> None:
         """
         Takes turns until the engine stops and everything is settled.
+
+        Begun again after a fault of ours, it repeats the turn that met it, once somebody needs it.
         """
+        if self._pending is not None and not self._ledger.wait_in_trouble(0.0):
+            return
         while True:
             if self._pending is None:
                 work = self._ledger.next_work()
@@ -156,10 +160,6 @@ class StoreThread:
         except StoreError as error:
             self._reach.lost(error)
             return None
-        except Exception:
-            # A fault of ours: the thread begins again with this turn, and visits need not wait for it.
-            self._ledger.note_trouble()
-            raise
         self._reach.found()
         return answer
 

@@ -301,6 +301,7 @@ def test_a_fault_of_ours_in_the_store_thread_is_told_and_the_turn_is_repeated(
     faulty.alter("turn", lambda answer: 1 / 0, when=lambda answer: bool(answer.claimed))
 
     rig.visit()
+    rig.visit()
 
     told = rig.events.of(EventName.WORKER_LOOP_STOPPED_UNEXPECTEDLY)
     assert [event.facts["thread"] for event in told] == ["chokaq-store"]

@@ -169,6 +169,9 @@ SQLSTATES: dict[str, Fault] = {
 CONNECTION_LOST = "08"
 """Class of SQLSTATEs that say that the connection is gone."""
 
+GENERAL = "HY000"
+"""SQLSTATE that says nothing; without a number of the server it is the driver's own."""
+
 _NUMBER = re.compile(r"\((-?\d+)\)")
 _UNKNOWN = _refused("the server refused")
 
@@ -183,6 +186,8 @@ def fault_of(error: Exception) -> Fault:
         return known
     if state in SQLSTATES:
         return SQLSTATES[state]
+    if state == GENERAL and not any(numbers):
+        return _away("the driver met an answer that it does not understand")
     return _away("the connection was cut") if state.startswith(CONNECTION_LOST) else _UNKNOWN
 
 

@@ -10,7 +10,7 @@ try:
     import pyodbc
 except ImportError as error:
     raise StoreRefusedError(
-        "pyodbc cannot be loaded; it needs the ODBC driver manager (Debian and Ubuntu: apt-get install unixodbc)"
+        f"pyodbc cannot be loaded ({error}); it needs the ODBC driver manager (on Debian and Ubuntu: unixodbc)"
     ) from error
 
 # The driver manager's own pool would hand out sessions with another isolation level, or log in with a stale token.

@@ -7,6 +7,7 @@
 -- let the planner walk another index.
 
 -- name: turn
+-- only: sqlserver, because one batch is one round trip; SQLite's store runs the same parts one by one.
 -- takes: worker varchar(100), seq bigint, moves nvarchar(max), reports nvarchar(max), texts nvarchar(max), want int,
 --   prefetch int, after_queue varchar(255), looking_until ahead null, has_circuits bit, failure_threshold int,
 --   oldest_failure ago, reset_at ahead, probe_until ahead, wake_horizon ahead

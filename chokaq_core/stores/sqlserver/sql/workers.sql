@@ -14,8 +14,10 @@ BEGIN TRANSACTION;
 UPDATE [chokaq].Workers SET State = 'stopped', LookingUntilUtc = NULL, Active = 0, HeartbeatUtc = @now
 WHERE WorkerId = @worker;
 -- include: claim_next_due
-SET @wake_at = @next_due;
+IF NOT EXISTS (SELECT 1 FROM [chokaq].Workers AS w WHERE w.LookingUntilUtc > @now AND w.State = 'running')
+    SET @wake_at = @next_due;
 -- include: wake_ask
+IF @wake_at <= @now SET @wake_in = 0;
 COMMIT TRANSACTION;
 SELECT @wake_in AS WakeInMicros;
 

@@ -1,0 +1,106 @@
+"""
+Both dialects define the same queries with the same parameters, and every statement is T-SQL.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from sqlfluff.core import FluffConfig, Linter
+
+from chokaq_core.stores.sqlserver.batches import load_batches, load_blocks
+from chokaq_core.stores.sqlserver.schema import scripts_of
+
+STORES = Path(__file__).parents[3] / "chokaq_core" / "stores"
+HERE = load_blocks()
+THERE = load_blocks(STORES / "sqlite" / "sql")
+SHARED = sorted(set(HERE) & set(THERE))
+ONLY = re.compile(r"^-- only: (\w+), because \S", re.MULTILINE)
+
+SPELT = {
+    "actor": "LastModifiedBy",
+    "answer": "Claimed",
+    "delay": "DueAtUtc",
+    "due": "@wake_at",
+    "error_type": "Entry",
+    "held": "IsHeld",
+    "held_key": "IdempotencyKey",
+    "ids": "Id",
+    "message": "Entry",
+    "probing": "@circuit",
+    "running": "@want",
+    "type_key": "Type",
+}
+"""Values that this dialect has under another name than their own."""
+
+BOUNDS = {"claim_lane": "@room", "claim_promote": "1000", "lanes_asleep": "10000"}
+"""Queries whose bound is not a parameter here."""
+
+
+@pytest.mark.parametrize("name", sorted(set(HERE) - set(THERE)))
+def test_a_block_of_this_dialect_alone_says_why(name: str) -> None:
+    assert ONLY.findall(HERE[name]) == ["sqlserver"]
+
+
+@pytest.mark.parametrize("name", sorted(set(THERE) - set(HERE)))
+def test_a_query_of_the_embedded_dialect_alone_says_why(name: str) -> None:
+    assert ONLY.findall(THERE[name]) == ["sqlite"]
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_a_query_of_both_claims_to_be_of_neither_alone(name: str) -> None:
+    assert ONLY.findall(HERE[name]) == ONLY.findall(THERE[name]) == []
+
+
+def test_most_queries_are_shared() -> None:
+    assert len(SHARED) > 100
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_every_value_of_the_embedded_query_has_its_place_here(name: str) -> None:
+    statement = "\n".join(line for line in THERE[name].splitlines() if not line.startswith("--"))
+    values = set(re.findall(r"(?<![:\w]):(\w+)", statement)) - {"now"}
+    text = HERE[name].lower()
+
+    missing = {value for value in values if not _stands_in(value, text, name)}
+
+    assert missing == set()
+
+
+def _stands_in(value: str, text: str, name: str) -> bool:
+    """
+    Whether the value stands there as a variable, as a column, or as what the tables above say.
+    """
+    column = value.replace("_", "")
+    words = {value, column, f"{column}utc", SPELT.get(value, value).lower()}
+    if value in {"most", "promote"}:
+        words.add(BOUNDS.get(name, value))
+    return any(re.search(rf"(?<!\w){re.escape(word)}\b", text) is not None for word in words)
+
+
+LINTER = Linter(config=FluffConfig(overrides={"dialect": "tsql", "templater": "raw"}))
+
+
+@pytest.mark.parametrize("name", sorted(load_batches("chokaq")))
+def test_every_batch_parses_as_tsql(name: str) -> None:
+    _parse(load_batches("chokaq")[name].text.replace("?", "@value"))
+
+
+@pytest.mark.parametrize("number", range(len(scripts_of("chokaq"))))
+def test_every_migration_parses_as_tsql(number: int) -> None:
+    for statement in scripts_of("chokaq")[number][3]:
+        _parse(statement)
+
+
+def test_what_is_no_tsql_is_found_out() -> None:
+    with pytest.raises(AssertionError):
+        _parse("SELECT TOP (1) FROM WHERE LIMIT 1 ON CONFLICT DO NOTHING;")
+
+
+def _parse(text: str) -> None:
+    parsed = LINTER.parse_string(text)
+    assert parsed.violations == []
+    assert parsed.tree is not None
+    assert list(parsed.tree.recursive_crawl("unparsable")) == []

@@ -171,8 +171,18 @@ class TestOpen:
         stage.add(type_key="other")
         stage.clock.advance(SECOND)
         assert stage.queue("default").lag == SECOND
+        assert stage.store.vitals().lags == {"default": SECOND}
         assert stage.queue("default").pending == 6
         assert stage.store.demand(1000).claimable == 1
+
+    def test_many_of_them_that_came_due_do_not_hide_the_lag_of_others(self, stage: Stage) -> None:
+        _fail_five_times(stage)
+        for _ in range(2):
+            stage.add_many(600, delay=SECOND)
+        stage.add(type_key="other", queue="other", delay=2 * SECOND)
+        stage.clock.advance(10 * SECOND)
+
+        assert stage.store.vitals().lags == {"other": 8 * SECOND}
 
     def test_the_break_is_not_made_longer_by_failures_of_runs_from_before(self, stage: Stage) -> None:
         stage.add_many(7)
@@ -448,4 +458,5 @@ def test_a_circuit_that_was_open_when_circuits_were_turned_off_holds_nothing_bac
 
         assert store.demand(1000).claimable == 3
         assert stage.queue("default").lag == SECOND
+        assert store.vitals().lags == {"default": SECOND}
         assert len(stage.claim(10, OTHER_WORKER)) == 3

@@ -210,7 +210,7 @@ class SqliteStore:
         One look at everything that health depends on.
         """
         with self._database.read() as transaction:
-            return vitals.vitals(transaction)
+            return vitals.vitals(transaction, self._circuit_rules)
 
     def census(self) -> Census:
         """

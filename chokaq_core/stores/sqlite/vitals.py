@@ -12,10 +12,11 @@ from chokaq_core.stores.sqlite import scanning, schema
 from chokaq_core.stores.sqlite.rows import moment
 
 if TYPE_CHECKING:
+    from chokaq_core.policy.circuit import CircuitRules
     from chokaq_core.stores.sqlite.database import Transaction
 
 
-def vitals(transaction: Transaction) -> Vitals:
+def vitals(transaction: Transaction, circuit_rules: CircuitRules) -> Vitals:
     """
     The schema's state and, where that is right, workers, lags and timers.
     """
@@ -27,7 +28,7 @@ def vitals(transaction: Transaction) -> Vitals:
         schema=state,
         workers=tuple(scanning.workers(transaction)),
         looking_workers=transaction.value("demand_workers"),
-        lags=_lags(transaction),
+        lags=_lags(transaction, circuit_rules),
         timers=scanning.timers(transaction),
         oldest_heartbeat_age=_since(transaction, transaction.value("vitals_oldest_heartbeat")),
     )
@@ -40,13 +41,13 @@ def census(transaction: Transaction) -> Census:
     return Census(waiting=dict(transaction.rows("vitals_depths")), dead=dict(transaction.rows("vitals_dead")))
 
 
-def _lags(transaction: Transaction) -> dict[str, timedelta]:
+def _lags(transaction: Transaction, circuit_rules: CircuitRules) -> dict[str, timedelta]:
     """
     How long the longest waiting due job of each queue has waited.
     """
     oldest: dict[str, int] = {}
     for query in ("vitals_lags", "vitals_due"):
-        for queue, due in transaction.rows(query):
+        for queue, due in transaction.rows(query, has_circuits=circuit_rules.is_enabled):
             oldest[queue] = min(due, oldest.get(queue, due))
     return {queue: timedelta(microseconds=max(0, transaction.now - due)) for queue, due in oldest.items()}
 

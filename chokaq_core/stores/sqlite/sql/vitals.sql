@@ -24,21 +24,20 @@ WITH RECURSIVE head (Queue, Type, Priority, DueAtUtc) AS (
 SELECT q.Name, min(e.DueAtUtc)
 FROM head AS e
 INNER JOIN Queues AS q ON e.Queue = q.Name AND q.IsPaused = 0 AND q.IsActive = 1
-LEFT JOIN Circuits AS c ON e.Type = c.Type AND c.State <> 0
+LEFT JOIN Circuits AS c ON e.Type = c.Type AND c.State <> 0 AND :has_circuits
 WHERE c.Type IS NULL
 GROUP BY q.Name;
 
 -- name: vitals_due
--- The same for jobs that came due since the last claim; the oldest thousand tell the worst.
-SELECT q.Name, min(d.DueAtUtc) FROM (
-    SELECT h.Queue, h.Type, h.DueAtUtc FROM JobsHot AS h
-    WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= :now
+-- The same for jobs that came due since the last claim; the oldest thousand that may run tell the worst.
+SELECT d.Queue, min(d.DueAtUtc) FROM (
+    SELECT h.Queue, h.DueAtUtc FROM JobsHot AS h
+    CROSS JOIN Queues AS q ON h.Queue = q.Name AND q.IsPaused = 0 AND q.IsActive = 1
+    LEFT JOIN Circuits AS c ON h.Type = c.Type AND c.State <> 0 AND :has_circuits
+    WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= :now AND c.Type IS NULL
     ORDER BY h.DueAtUtc LIMIT 1000
 ) AS d
-INNER JOIN Queues AS q ON d.Queue = q.Name AND q.IsPaused = 0 AND q.IsActive = 1
-LEFT JOIN Circuits AS c ON d.Type = c.Type AND c.State <> 0
-WHERE c.Type IS NULL
-GROUP BY q.Name;
+GROUP BY d.Queue;
 
 -- name: vitals_oldest_heartbeat
 SELECT min(HeartbeatUtc) FROM JobsHot WHERE WorkerId > '' AND Status = 2;

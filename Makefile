@@ -16,10 +16,10 @@ SQL_FOLDERS = $(wildcard chokaq_core/stores/sqlite chokaq_core/stores/sqlserver)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help install run test test-deep check bench clean test-tools
+.PHONY: help install run test test-deep check check-infra bench clean test-tools
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 install: $(VENV)/.dev ## Make the virtual environment with all that development needs
 
@@ -40,17 +40,22 @@ check: $(VENV)/.dev ## Check style, types, import contracts and SQL
 	@$(BIN)/lint-imports --no-logo
 	@$(if $(SQL_FOLDERS),$(BIN)/sqlfluff lint $(SQL_FOLDERS))
 
+check-infra: $(VENV)/.dev $(VENV)-infra/.ready test-tools ## Check the templates under infra/: their tests, and checkov
+	@$(BIN)/python -m pytest tests/infra $(PYTEST_ARGS)
+	@$(VENV)-infra/bin/checkov --config-file infra/.checkov.yaml --directory infra
+
 bench: $(VENV)/.dev ## Run the benchmarks
 	@$(BIN)/python -m bench
 
 clean: ## Remove virtual environments, caches and build leftovers; the jobs in .chokaq stay
-	rm -rf tests/azurite/node_modules .venv .venv313 $(VENV) build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf tests/azurite/node_modules tests/infra/kusto/node_modules .venv .venv-infra .venv313 $(VENV) build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path '*/node_modules/*' -prune -exec rm -rf {} +
 
 # What some tests need besides $(VENV): they are skipped, and say why, where it cannot be had.
 test-tools: $(VENV)/.dev
 	@$(BIN)/python -m tests.support.worker_library
 	@$(BIN)/python -m tests.support.azurite
+	@$(BIN)/python -m tests.support.kusto
 
 # A stamp in the environment tells which requirements it meets, so that nothing is installed twice.
 
@@ -72,3 +77,10 @@ $(VENV)/.dev: $(VENV)/.python requirements.txt requirements-local.txt requiremen
 	@echo "Installing requirements-dev.txt into $(VENV) ..."
 	@$(PIP) -r requirements-dev.txt
 	@touch $(VENV)/.local $@
+
+# checkov pins an older parser of Bicep than the tests use, so it has an environment of its own.
+$(VENV)-infra/.ready: $(VENV)/.python requirements-infra.txt
+	@$(PYTHON) -m venv $(VENV)-infra
+	@echo "Installing requirements-infra.txt into $(VENV)-infra ..."
+	@$(VENV)-infra/bin/python -m pip install -qq --disable-pip-version-check --no-input -r requirements-infra.txt
+	@touch $@

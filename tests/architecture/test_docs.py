@@ -7,12 +7,9 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import sys
 from collections import defaultdict
 from collections.abc import Callable
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -25,9 +22,9 @@ from chokaq_core.domain.moves import MOVES, Move
 from chokaq_core.engine.producer import Producer
 from chokaq_core.hosting.http_models import EnqueueBody, JobView
 from chokaq_core.localhost.welcome import welcome
-from chokaq_core.stores.sqlite import SqliteStore
 from tests.support.documents import ROOT, Block, Document, documents, read_document
-from tests.support.engine import Rig, Setup, build_rig
+from tests.support.engine import Setup
+from tests.support.examples import imported, module_in, rig_for
 
 DOCUMENTS = documents()
 README = read_document(ROOT / "README.md")
@@ -227,32 +224,3 @@ def place_of(state: str) -> str:
 
 def arguments_of(function: Callable[..., Any]) -> list[str]:
     return [name for name in inspect.signature(function).parameters if name != "self"]
-
-
-def module_in(document: Document, title: str) -> Block:
-    """
-    The Python block whose module docstring begins with these words.
-    """
-    (block,) = [block for block in document.blocks_in("python") if block.text.startswith(f'"""\n{title}')]
-    return block
-
-
-def imported(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """
-    The block as a module; pydantic looks the names of annotations up in `sys.modules`.
-    """
-    path = folder / f"example_{block.line}.py"
-    path.write_text(block.text, encoding="utf-8")
-    spec = spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, path.stem, module)
-    spec.loader.exec_module(module)
-    return module
-
-
-def rig_for(profiles: list[Profile], setup: Setup | None = None) -> Rig:
-    store = SqliteStore()
-    store.prepare()
-    return build_rig(store, profiles, setup if setup is not None else Setup())

@@ -4,6 +4,7 @@ What the templates under infra/ promise. They are taken apart by a parser; no co
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -234,7 +235,8 @@ def test_every_parameter_of_a_parameter_file_exists_and_is_allowed(name: str) ->
         rules = {decorator["type"]: decorator.get("argument") for decorator in declared[key]["decorators"]}
         if not str(value).startswith("${"):
             assert value in rules.get("allowed", [value]), key
-            assert rules.get("min_value", value) <= value <= rules.get("max_value", value), key
+            if isinstance(value, int):
+                assert rules.get("min_value", value) <= value <= rules.get("max_value", value), key
 
 
 @pytest.mark.parametrize("name", ["main", "dev", "prod"])
@@ -288,3 +290,20 @@ def test_resources_are_tagged_so_that_azd_finds_them() -> None:
 def test_no_resource_is_of_a_preview_version_where_a_stable_one_exists() -> None:
     previews = {resource.type for resource in resources() if resource.api_version.endswith("-preview")}
     assert previews == {"Microsoft.Insights/diagnosticSettings"}
+
+
+@pytest.mark.parametrize("name", ["main", "dev", "prod"])
+def test_every_setting_that_a_parameter_file_gives_is_one_of_ours_or_of_the_examples(name: str) -> None:
+    given = parameter_values(name).get("appSettings", {})
+    ours = [setting for setting in given if setting.startswith("ChokaQ")]
+    assert [setting for setting in ours if (path := in_environment(setting)) is None or find(path) is None] == []
+    examples = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "jobs").glob("*.py"))
+    assert [setting for setting in given.keys() - set(ours) if f'"{setting}"' not in examples] == []
+
+
+def test_the_app_roles_are_the_ones_that_the_app_looks_for() -> None:
+    roles = json.loads((INFRA / "app-roles.json").read_text(encoding="utf-8"))
+    source = (ROOT / "chokaq_core/hosting/principal.py").read_text(encoding="utf-8")
+    looked_for = set(re.findall(r'"(ChokaQ\.\w+)":', source))
+    assert {role["value"] for role in roles} == looked_for == {"ChokaQ.Reader", "ChokaQ.Operator"}
+    assert len({role["id"] for role in roles}) == 2

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 
 ROOT = Path(__file__).parents[2]
 
@@ -102,18 +103,18 @@ def _blocks(lines: list[str]) -> Iterator[Block]:
     language, begun, content = "", 0, list[str]()
     for number, line, heading in _with_headings(lines):
         if begun and line.strip() == "```":
-            yield Block(language, "".join(f"{text}\n" for text in content), heading, begun)
+            yield Block(language, dedent("".join(f"{text}\n" for text in content)), heading, begun)
             begun, content = 0, []
         elif begun:
             content.append(line)
-        elif line.startswith("```"):
-            language, begun = line.removeprefix("```").strip(), number
+        elif line.lstrip().startswith("```"):
+            language, begun = line.strip().removeprefix("```").strip(), number
 
 
 def _with_headings(lines: list[str]) -> Iterator[tuple[int, str, str]]:
     heading, is_fenced = "", False
     for number, line in enumerate(lines, start=1):
-        if line.startswith("```"):
+        if line.lstrip().startswith("```"):
             is_fenced = not is_fenced
         elif line.startswith("#") and not is_fenced:
             heading = line.lstrip("# ")

@@ -21,12 +21,13 @@ INSTRUMENTS = {value.name: value for value in vars(instruments).values() if isin
 EVENT_IDS = {event.id for event in EventName}
 
 WORDS = {
-    "and", "ago", "arg_max", "array_sort_desc", "asc", "between", "bin", "by", "coalesce", "contains", "count", "d",
-    "datetime", "dcount", "desc", "distinct", "extend", "h", "has", "iff", "in", "indexof", "isempty", "isnotempty",
-    "join", "kind", "let", "m", "make_list", "max", "max_of", "maxif", "min", "nulls", "on", "or", "order",
-    "parse_json", "project", "real", "s", "startswith", "substring", "sum", "sumif", "summarize", "take_any",
-    "todatetime", "todouble", "toint", "top", "toreal", "toscalar", "tostring", "union", "where", "inner", "leftouter",
-    "take", "bool", "tobool", "isnotnull", "isnull", "not", "round", "percentile", "avg", "now",
+    "ago", "and", "arg_max", "array_sort_desc", "asc", "avg", "between", "bin", "bool", "by", "coalesce",
+    "contains", "count", "countif", "d", "datetime", "dcount", "desc", "distinct", "extend", "h", "has", "iff",
+    "in", "indexof", "inner", "isempty", "isnotempty", "isnotnull", "isnull", "join", "kind", "leftouter", "let",
+    "m", "make_list", "max", "max_of", "maxif", "min", "not", "now", "nulls", "on", "or", "order", "parse_json",
+    "percentile", "project", "real", "round", "s", "startswith", "substring", "sum", "sumif", "summarize", "take",
+    "take_any", "tobool", "todatetime", "todouble", "toint", "top", "toreal", "toscalar", "tostring", "union",
+    "where",
 }  # fmt: skip
 
 _COMMENT = re.compile(r"//.*")

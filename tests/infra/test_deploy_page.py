@@ -1,0 +1,125 @@
+"""
+The page on deployment agrees with the templates, the hooks, the workflow and the command line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from chokaq_core.cli import COMMANDS
+from tests.support.documents import ROOT, Document, documents, read_document
+from tests.support.infra import INFRA, alerts, parameters, parsed
+
+DEPLOY = read_document(ROOT / "docs/deploy.md")
+WORKFLOW = (ROOT / ".github/workflows/infra.yml").read_text(encoding="utf-8")
+PAGES = [document for document in documents() if document.name.startswith(("docs/", "README"))]
+HOOKS = [*(INFRA / "hooks").glob("postprovision.*")]
+
+WORDS = {command.words for command in COMMANDS}
+
+AZD_OWN = {"AZURE_ENV_NAME", "AZURE_LOCATION", "AZURE_PRINCIPAL_ID", "AZURE_PRINCIPAL_TYPE", "AZURE_SUBSCRIPTION_ID"}
+"""What azd itself knows."""
+
+
+def text_of(document: Document) -> str:
+    return "\n".join([*(line for line, _ in document.prose), *(block.text for block in document.blocks)])
+
+
+def rows_under(heading: str) -> list[list[str]]:
+    lines = [line for line, above in DEPLOY.prose if above == heading and line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_the_table_of_parameters_is_the_templates() -> None:
+    shown = {cells[0].strip("`"): cells[1] for cells in rows_under("Parameters")}
+    assert shown == {name: default_text(entry["default"]) for name, entry in parameters().items()}
+
+
+def test_every_value_of_the_azd_environment_that_is_set_is_read() -> None:
+    read = {
+        name
+        for file in ("dev", "prod", "main")
+        for name in re.findall(r"\$\{([A-Z_]+)", (INFRA / f"{file}.parameters.json").read_text(encoding="utf-8"))
+    }
+    assigned = set(re.findall(r"azd env set ([A-Z_]+)", text_of(DEPLOY)))
+    assert assigned - read - {"NAME"} == set()
+    assert {name for name in read if not name.startswith("CHOKAQ_")} <= AZD_OWN
+
+
+def test_every_output_that_the_page_asks_for_is_there() -> None:
+    asked = set(re.findall(r"azd env get-value ([A-Z_]+)", text_of(DEPLOY)))
+    assert len(asked) >= 5
+    assert asked - parsed(INFRA / "main.bicep")["outputs"].keys() == set()
+
+
+@pytest.mark.parametrize("document", PAGES, ids=lambda document: document.name)
+def test_every_command_of_ours_that_a_document_names_exists(document: Document) -> None:
+    assert commands_in(text_of(document)) - WORDS == set()
+
+
+def test_every_command_of_ours_that_the_hooks_call_exists() -> None:
+    for hook in HOOKS:
+        calls = re.findall(r"chokaq_core'?,? '?([a-z]+)'?,? '?([a-z]+)", hook.read_text(encoding="utf-8"))
+        assert [" ".join(call) for call in calls] == ["schema apply"]
+        assert "schema apply" in WORDS
+
+
+def test_the_parameters_of_the_examples_exist() -> None:
+    examples = [json.loads(block.text) for block in DEPLOY.blocks_in("json")]
+    assert examples
+    assert [name for example in examples for name in example if name not in parameters()] == []
+
+
+def test_the_number_of_alert_rules_is_right() -> None:
+    assert f"| {len(alerts())} alert rules" in text_of(DEPLOY)
+
+
+def test_every_file_of_the_templates_is_on_the_page() -> None:
+    named = {span for span in DEPLOY.code_spans() if span.startswith("infra/") and span.endswith(".bicep")}
+    files = {path.relative_to(ROOT).as_posix() for path in INFRA.rglob("*.bicep")}
+    assert files - named == {"infra/main.bicep"}
+
+
+def test_the_page_says_what_was_never_done() -> None:
+    text = " ".join(text_of(DEPLOY).split())
+    assert "never compiled by the Bicep compiler nor deployed" in text
+    assert "the PowerShell hook was never run" in text
+
+
+def test_the_workflow_compiles_and_previews_and_deploys_nothing() -> None:
+    assert "az bicep build --file infra/main.bicep" in WORKFLOW
+    assert "azd provision --preview" in WORKFLOW
+    assert re.findall(r"azd (?:up|deploy|down)|azd provision(?! --preview)", WORKFLOW) == []
+    variables = set(re.findall(r"vars\.([A-Z_]+)", WORKFLOW))
+    described = set(re.findall(r"AZURE_[A-Z_]+", WORKFLOW[: WORKFLOW.index("name: infra")]))
+    assert variables == described
+
+
+def test_each_check_that_checkov_leaves_out_has_its_reason() -> None:
+    lines = (INFRA / ".checkov.yaml").read_text(encoding="utf-8").splitlines()
+    entries = [line for line in lines if line.lstrip().startswith("- CKV")]
+    assert len(entries) > 10
+    assert [line for line in entries if not re.fullmatch(r"  - CKV_AZURE_\d+ # .{5,}", line)] == []
+
+
+def default_text(default: object) -> str:
+    """
+    How the page shows a default.
+    """
+    if default is None:
+        return "required"
+    if default in ("", {}):
+        return "none"
+    return f"`{str(default).lower() if isinstance(default, bool) else default}`"
+
+
+def commands_in(text: str) -> set[str]:
+    """
+    What follows `python -m chokaq_core`: one word, or two where the first one groups commands.
+    """
+    groups = {words.split()[0] for words in WORDS if " " in words}
+    found = re.findall(r"python -m chokaq_core ([a-z]+)(?: ([a-z]+))?", text)
+    return {f"{one} {other}" if one in groups else one for one, other in found}

@@ -37,6 +37,7 @@ def register(app: func.FunctionApp, core: Core, schedules: Schedules) -> None:
     _register_jobs(app, core)
     _register_health(app, core)
     _register_api(app, core)
+    _register_deck_page(app, core)
     for route in DECK_ROUTES:
         _register_deck_route(app, core, route)
 
@@ -144,6 +145,22 @@ def _register_api(app: func.FunctionApp, core: Core) -> None:
         from chokaq_core.hosting import openapi  # noqa: PLC0415
 
         return openapi.openapi(core)
+
+
+def _register_deck_page(app: func.FunctionApp, core: Core) -> None:
+    @app.function_name("chokaq_deck_page")
+    @app.route(route="deck", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+    def chokaq_deck_page(req: func.HttpRequest) -> func.HttpResponse:
+        from chokaq_core.hosting import deck_page  # noqa: PLC0415
+
+        return deck_page.page(req, core)
+
+    @app.function_name("chokaq_deck_asset")
+    @app.route(route="deck/assets/{name}", methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+    def chokaq_deck_asset(req: func.HttpRequest) -> func.HttpResponse:
+        from chokaq_core.hosting import deck_page  # noqa: PLC0415
+
+        return deck_page.asset(req, core)
 
 
 def _register_deck_route(app: func.FunctionApp, core: Core, route: DeckRoute) -> None:

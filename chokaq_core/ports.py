@@ -513,7 +513,8 @@ class JobStore(Protocol):
         Marks the worker as stopped; it promises nothing any more.
 
         Returns:
-            When a delayed wake is wanted for the next due time, as in `TurnAnswer.wake_in`.
+            When a delayed wake is wanted for the next due time, as in `TurnAnswer.wake_in`; zero for a job that came
+            due since the last look. None while another worker has promised to look again: the last one out asks.
         """
 
     def workers(self) -> Sequence[WorkerFacts]:

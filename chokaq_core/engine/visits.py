@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from chokaq_core.policy.running import WorkerRules
 
 
+SLACK_SECONDS = 0.25
+"""How much later than planned a look may come; a promise that ended sooner would lapse before each look."""
+
+
 @dataclass(slots=True, eq=False)
 class Visit:
     """
@@ -55,6 +59,8 @@ class Visits:
         self._last_look_began_at = 0.0
         self._is_look_asked = False
         self._dry_since: float | None = None
+        self._slack = min(SLACK_SECONDS, rules.polling_interval.total_seconds() / 2)
+        self._owes_look = False
 
     def __len__(self) -> int:
         return len(self._open)
@@ -131,14 +137,14 @@ class Visits:
         """
         How soon this worker will look again for certain, after a look that begins now and may find nothing.
         """
-        pause = self._rules.polling_interval
-        next_at = now + pause.total_seconds()
-        visits = [visit for visit in self._open if next_at < visit.budget_ends_at]
+        next_at = now + self._rules.polling_interval.total_seconds()
+        visits = [visit for visit in self._open if next_at + self._slack < visit.budget_ends_at]
         if is_idle:
             dry_since = now if self._dry_since is None else self._dry_since
-            is_lingering = next_at - dry_since < self._rules.idle_linger.total_seconds()
+            is_lingering = next_at - dry_since <= self._rules.idle_linger.total_seconds() + self._slack
             visits = [visit for visit in visits if visit.has_worked and is_lingering]
-        return pause if visits else timedelta(0)
+        self._owes_look = bool(visits)
+        return self._rules.polling_interval + timedelta(seconds=self._slack) if visits else timedelta(0)
 
     def has_budget(self, visit: Visit, now: float) -> bool:
         """
@@ -148,11 +154,13 @@ class Visits:
 
     def is_over(self, visit: Visit, now: float) -> bool:
         """
-        Whether a visit with budget may end all the same: it found nothing, or has lingered long enough.
+        Whether a visit with budget may end all the same: it found nothing, or has lingered and kept its promises.
         """
         if self._dry_since is None or self._is_look_asked or self._last_look_began_at < visit.begun_at:
             return False
-        return not visit.has_worked or now - self._dry_since >= self._rules.idle_linger.total_seconds()
+        if not visit.has_worked:
+            return True
+        return not self._owes_look and now - self._dry_since >= self._rules.idle_linger.total_seconds()
 
     def patience(self, visit: Visit, now: float) -> float | None:
         """

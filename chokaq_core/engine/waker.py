@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SPACING_SECONDS = 2.0
 """At most one immediate wake a process in this time; one that comes too soon is sent for the end of it."""
 GLANCE_SECONDS = 0.05
-"""How long a producer goes by its last look whether a wake still waits; a dense stream of jobs cannot look each time."""
+"""How long a producer goes by its last look whether a wake still waits: it cannot look for every job of a crowd."""
 FULL_SECONDS = 1.0
 """A worker whose looks have been full for so long asks for another one."""
 
@@ -121,7 +121,6 @@ class Waker:
             if self._sent_at > now:
                 return
             self._sent_at = slot
-            self._glanced_at, self._has_seen_one = now, True
         self._send(timedelta(seconds=slot - now) if slot > now else None, on_failure)
 
     def _send(self, delay: timedelta | None, on_failure: EventName) -> None:

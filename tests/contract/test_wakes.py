@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from chokaq_core.domain.moves import complete, hand_back, postpone, release, retry
-from chokaq_core.ports import EnqueueOutcome
-from tests.contract.stages import BOOM, MINUTE, SECOND, WORKER, Stage
+from chokaq_core.ports import EnqueueOutcome, WorkerFacts
+from tests.contract.stages import BOOM, MINUTE, OTHER_WORKER, SECOND, WORKER, Stage
 
 MICROSECOND = timedelta(microseconds=1)
 
@@ -118,6 +118,23 @@ class TestRetire:
         stage.clock.advance(timedelta(hours=1, minutes=50))
         stage.claim()
         assert stage.store.retire(WORKER) == 9 * MINUTE + 59 * SECOND
+
+    def test_only_the_last_of_several_workers_asks(self, stage: Stage) -> None:
+        for worker in (WORKER, OTHER_WORKER):
+            stage.store.register(WorkerFacts(worker, "host", 4))
+        stage.add(delay=timedelta(hours=1))
+        stage.clock.advance(timedelta(minutes=50))
+        stage.turn(want=1, looks_again_within=SECOND, worker=OTHER_WORKER)
+
+        assert stage.store.retire(WORKER) is None
+        assert stage.store.retire(OTHER_WORKER) == 10 * MINUTE
+
+    def test_a_job_that_came_due_since_the_last_look_is_worth_a_wake_at_once(self, stage: Stage) -> None:
+        stage.add(delay=SECOND)
+        stage.claim()
+        stage.clock.advance(2 * SECOND)
+
+        assert stage.store.retire(WORKER) == timedelta(0)
 
     def test_without_delayed_jobs_it_asks_for_none(self, stage: Stage) -> None:
         stage.add()

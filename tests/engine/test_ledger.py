@@ -201,7 +201,7 @@ def test_the_last_visit_waits_for_a_turn_that_is_under_way() -> None:
     assert first is not None
     ledger.turn_taken(first, FOUND_NOTHING)
     visit.has_worked = True
-    seconds.now += 1
+    seconds.now += 2
     second = ledger.next_work()
     seconds.now += 5
 

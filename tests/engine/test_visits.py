@@ -119,7 +119,7 @@ def test_a_worker_with_something_running_promises_its_next_look() -> None:
     visits = Visits(RULES)
     visits.arrive(100.0)
 
-    assert visits.promise(100.0, is_idle=False) == SECOND
+    assert visits.promise(100.0, is_idle=False) == 1.25 * SECOND
     assert visits.promise(159.5, is_idle=False) == timedelta(0)
 
 
@@ -129,5 +129,18 @@ def test_a_lingering_worker_promises_only_looks_that_it_will_take() -> None:
     visits.looked(_look(claimed=1), 100.0, is_idle=False)
     visits.looked(_look(), 101.0, is_idle=True)
 
-    assert visits.promise(101.5, is_idle=True) == SECOND
-    assert visits.promise(102.0, is_idle=True) == timedelta(0)
+    assert visits.promise(101.5, is_idle=True) == 1.25 * SECOND
+    assert visits.promise(102.3, is_idle=True) == timedelta(0)
+
+
+def test_a_visit_stays_until_it_has_taken_the_look_that_it_promised() -> None:
+    visits = Visits(RULES)
+    visit = visits.arrive(100.0)
+    visits.looked(_look(claimed=1), 100.0, is_idle=False)
+    visits.look_begins(101.0)
+    visits.looked(_look(), 101.0, is_idle=True)
+    assert visits.promise(102.0, is_idle=True) == 1.25 * SECOND
+
+    assert not visits.is_over(visit, 103.1)
+    assert visits.promise(103.1, is_idle=True) == timedelta(0)
+    assert visits.is_over(visit, 103.1)

@@ -4,6 +4,7 @@ The embedded store: every method of the contract as one transaction.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.policy.circuit import CircuitRules
@@ -26,7 +27,7 @@ from chokaq_core.stores.sqlite.waking import ask_for_wake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
     from pathlib import Path
 
     from chokaq_core.domain.circuit import Circuit
@@ -140,7 +141,8 @@ class SqliteStore:
             transaction.change("retire", worker=worker_id)
             if transaction.value("enqueue_is_worker_looking"):
                 return None
-            return ask_for_wake(transaction, transaction.value("claim_next_due"))
+            due = transaction.value("claim_next_due")
+            return timedelta(0) if due is not None and due <= transaction.now else ask_for_wake(transaction, due)
 
     def workers(self) -> Sequence[WorkerFacts]:
         """

@@ -100,6 +100,47 @@ class TestEnqueue:
 
         assert wakes.delays == [NOW, NOW]
 
+    def test_while_a_wake_waits_to_be_taken_no_further_one_is_sent(
+        self, waker: Waker, wakes: RecordedWakes, clock: Clock
+    ) -> None:
+        enqueued(waker)
+        wakes.visible = 1
+        for _ in range(50):
+            clock.seconds += 0.2
+            enqueued(waker)
+        assert wakes.delays == [NOW]
+
+        wakes.visible = 0
+        clock.seconds += 0.2
+        enqueued(waker)
+        assert wakes.delays == [NOW, NOW]
+
+    def test_a_dense_stream_looks_for_waiting_wakes_only_now_and_then(
+        self, waker: Waker, wakes: RecordedWakes, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        looks: list[float] = []
+
+        def waiting() -> int:
+            looks.append(clock.seconds)
+            return 1
+
+        monkeypatch.setattr(wakes, "waiting", waiting)
+        for _ in range(10_000):
+            enqueued(waker)
+            clock.seconds += 0.001
+
+        assert len(looks) <= 200
+        assert len(wakes.delays) <= 6
+
+    def test_wakes_that_cannot_be_counted_are_taken_to_be_none(
+        self, waker: Waker, wakes: RecordedWakes, events: RecordedEvents
+    ) -> None:
+        wakes.error = ConnectionError("the queue is away")
+
+        enqueued(waker)
+
+        assert len(events.of(EventName.ENQUEUE_NOTIFICATION_FAILED)) == 1
+
 
 class TestWorker:
     def test_one_whose_looks_were_full_for_a_second_recruits_another_one(

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from chokaq_core.contracts.profile import Profile
     from chokaq_core.contracts.serializer import JobSerializer
     from chokaq_core.engine.producer import Producer
+    from chokaq_core.operations.job_commands import JobCommands
+    from chokaq_core.operations.queue_commands import QueueCommands
 
 
 class ChokaQ:
@@ -77,6 +79,28 @@ class ChokaQ:
             StoreError: the database is away.
         """
         return self._core.runtime().producer
+
+    @property
+    def jobs(self) -> JobCommands:
+        """
+        The operators' commands to jobs: `chokaq.jobs.run(JobCommand(Verb.RESURRECT, Ids((job_id,))), actor)`.
+
+        Raises:
+            ConfigurationError: settings or profiles are invalid.
+            StoreError: the database is away.
+        """
+        return self._core.runtime().jobs
+
+    @property
+    def queues(self) -> QueueCommands:
+        """
+        The operators' commands to queues: `chokaq.queues.change("mail", QueueChange(is_paused=True), actor)`.
+
+        Raises:
+            ConfigurationError: settings or profiles are invalid.
+            StoreError: the database is away.
+        """
+        return self._core.runtime().queues
 
     def stop(self) -> None:
         """

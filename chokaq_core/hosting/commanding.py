@@ -50,4 +50,6 @@ def _seal_key(settings: Settings) -> bytes:
         connection = sql.connection
         password = connection.password.reveal() if connection.password is not None else ""
         keys += [connection.server, connection.database, password]
+    elif settings.sqlite_path is not None:
+        keys.append(settings.sqlite_path)
     return hashlib.sha256("\0".join(["chokaq preview", *keys]).encode()).digest() if keys else os.urandom(32)

@@ -48,6 +48,16 @@ def app_file(app_folder: Path) -> Path:
     return path
 
 
+def import_app(app_folder: Path) -> ModuleType:
+    """
+    Imports function_app.py afresh, with its folder first on `sys.path`.
+
+    Raises:
+        HostError: there is no such file, or importing it failed (with the traceback).
+    """
+    return _import_afresh(app_file(app_folder))
+
+
 def load_app(app_folder: Path) -> LoadedApp:
     """
     Imports function_app.py afresh, with its folder first on `sys.path`.
@@ -56,7 +66,7 @@ def load_app(app_folder: Path) -> LoadedApp:
         HostError: there is no such file, importing it failed (with the traceback), it has no or several top-level
             FunctionApp objects, the app's functions contradict each other, or its hook cannot be called.
     """
-    module = _import_afresh(app_file(app_folder))
+    module = import_app(app_folder)
     return LoadedApp(functions=_index(_only_app(module)), on_shutdown=_shutdown_hook(module))
 
 

@@ -1,0 +1,3 @@
+"""
+What the commands of `python -m chokaq_core` do. Exit codes: see `Exit`.
+"""

@@ -65,6 +65,8 @@ class Core:
         self._serializer = serializer
         self._runtime_lock = threading.Lock()
         self._store_lock = threading.Lock()
+        self._exports_lock = threading.Lock()
+        self._has_turned_exports_on = False
         self._runtime: Runtime | None = None
         self._store: Store | None = None
         self._health: Health | None = None
@@ -87,14 +89,13 @@ class Core:
             ConfigurationError: settings or profiles are invalid.
             StoreError: the store could not be made ready; the next call tries again.
         """
+        self._turn_exports_on()
         settings, catalog = self._valid()
-        from chokaq_core.hosting.azure_monitor import turn_on_azure_monitor  # noqa: PLC0415 - as below
         from chokaq_core.hosting.runtime import build_runtime  # noqa: PLC0415 - a cold start that refuses needs no engine
 
         store = self.store()
         with self._runtime_lock:
             if self._runtime is None:
-                self.exports = turn_on(self._environ, turn_on_azure_monitor)
                 self._runtime = build_runtime(
                     store,
                     settings,
@@ -169,6 +170,17 @@ class Core:
             runtime = self._runtime
         if runtime is not None:
             runtime.stop()
+
+    def _turn_exports_on(self) -> None:
+        """
+        Turns exports on, once in a process: also where settings are invalid or the store is away, or nobody would hear.
+        """
+        from chokaq_core.hosting.azure_monitor import turn_on_azure_monitor  # noqa: PLC0415 - as below
+
+        with self._exports_lock:
+            if not self._has_turned_exports_on:
+                self._has_turned_exports_on = True
+                self.exports = turn_on(self._environ, turn_on_azure_monitor)
 
     def _valid(self) -> tuple[Settings, Catalog]:
         if self.settings is None or self._catalog is None:

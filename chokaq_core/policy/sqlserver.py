@@ -78,7 +78,6 @@ class SqlServerSettings:
     Attributes:
         auto_create: whether missing tables may be made and migrations applied.
         command_timeout: bound on one statement.
-        cleanup_batch_size: rows deleted in one transaction at most.
         max_transient_retries: repetitions of one store call after transient errors.
         transient_retry_base_delay: pause before the first of them.
     """
@@ -87,6 +86,5 @@ class SqlServerSettings:
     schema_name: str = "chokaq"
     auto_create: bool = False
     command_timeout: timedelta = timedelta(seconds=30)
-    cleanup_batch_size: int = 1_000
     max_transient_retries: int = 3
     transient_retry_base_delay: timedelta = timedelta(milliseconds=200)

@@ -259,7 +259,7 @@ CASES: tuple[Case, ...] = (
     _units(
         "SqlServer.CommandTimeoutSeconds", "30", 45, "sqlserver.command_timeout", timedelta(seconds=45), 3_600, **_SQL
     ),
-    _whole("SqlServer.CleanupBatchSize", "1000", 500, "sqlserver.cleanup_batch_size", 1, 100_000, **_SQL),
+    _whole("SqlServer.CleanupBatchSize", "1000", 500, "retention.batch_size", 1, 100_000, **_SQL),
     _duration(
         "SqlServer.WorkerShutdownGracePeriod",
         "00:00:30",

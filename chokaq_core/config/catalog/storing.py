@@ -73,7 +73,7 @@ SQL_SERVER = Section(
         ),
         Setting(
             "SqlServer.CleanupBatchSize",
-            ("sqlserver.cleanup_batch_size", "retention.batch_size"),
+            ("retention.batch_size",),
             whole(1, 100_000),
             1_000,
             purpose="Rows deleted in one transaction when old jobs are cleaned up, whichever the store.",

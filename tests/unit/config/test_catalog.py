@@ -56,7 +56,7 @@ def test_every_default_agrees_with_the_value_class_that_it_fills(
             if default is not MISSING:
                 assert getattr(value, own.name) == default, f"{room.name}.{own.name}"
                 compared += 1
-    assert compared == (62 if not overrides else 68)
+    assert compared == (62 if not overrides else 67)
 
 
 def test_the_store_decides_which_grace_counts(app_folder: Path) -> None:
@@ -74,7 +74,7 @@ def test_what_two_rooms_need_reaches_both(app_folder: Path) -> None:
     }
     settings = load_settings(app_folder, {}, overrides)
     assert settings.sqlserver is not None
-    assert settings.sqlserver.cleanup_batch_size == settings.retention.batch_size == 50
+    assert settings.retention.batch_size == 50
     assert settings.sqlserver.transient_retry_base_delay == settings.worker.retry_base_delay
     assert settings.worker.retry_base_delay.microseconds == 70_000
 

@@ -1,0 +1,166 @@
+"""
+Processes killed with signal 9 at every named point of a job's life.
+
+After each kill every accepted job is in exactly one pillar, has run once unless it was retried or its handler allows
+more, and the counters add up; a healthy process then finishes everything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from chokaq_core.domain.failures import FailureReason
+from chokaq_core.domain.job import NewJob
+from chokaq_core.domain.moves import Move, complete, dead_letter
+from chokaq_core.ports import Store, Turn
+from chokaq_core.stores.sqlite import SqliteStore
+from tests.contract.stages import BOOM
+from tests.faults.cradle import Cradle
+from tests.faults.doomed_life import GHOST_QUEUE, NO_CIRCUITS, Orders
+from tests.faults.kill_points import KillPoint, Moment, engine_points, engine_steps, stored_points
+from tests.faults.reckoning import OLD, check, survive
+from tests.faults.report import Report
+from tests.faults.tasks import AGAIN, PLAIN
+
+KILLS = 50 if os.environ.get("HYPOTHESIS_PROFILE") == "deep" else 1
+"""Kills at each point, all on one database."""
+
+UNREACHED = {
+    "Engine._tell_of_left_runs": "tells of handlers that outlive a shutdown; the process ends right after",
+}
+"""Steps without a kill point, with the reason; all others must be reached."""
+
+EVERYDAY = [*stored_points(), *(point for point in engine_points() if point.moment is Moment.BEFORE)]
+MORE = [point for point in engine_points() if point.moment is Moment.AFTER]
+POINTS = [
+    *(pytest.param(point, id=str(point)) for point in EVERYDAY if point.step not in UNREACHED),
+    *(pytest.param(point, id=str(point), marks=pytest.mark.deep) for point in MORE if point.step not in UNREACHED),
+]
+MONTH = timedelta(days=31)
+
+
+@pytest.fixture(scope="module")
+def cradle() -> Iterator[Cradle]:
+    """
+    Where doomed processes come from.
+    """
+    cradle = Cradle()
+    yield cradle
+    cradle.close()
+
+
+@pytest.fixture(scope="module")
+def met(cradle: Cradle, tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
+    """
+    How often a process that is not killed comes by each point.
+    """
+    folder = tmp_path_factory.mktemp("undisturbed")
+    _live(cradle, folder, Orders(str(folder), 0, {}), 0)
+    survive(folder)
+    met: dict[str, int] = json.loads((folder / "met.json").read_text(encoding="utf-8"))
+    return met
+
+
+def test_a_life_comes_by_every_point_that_is_not_excused(met: dict[str, int]) -> None:
+    points = [*stored_points(), *engine_points()]
+    assert {point.step for point in points if str(point) not in met} == set(UNREACHED)
+
+
+def test_every_move_and_every_write_of_the_store_has_kill_points() -> None:
+    steps = {point.step for point in stored_points()}
+
+    assert {f"move.{move}" for move in Move} <= steps
+    assert {step.removeprefix("call.") for step in steps if step.startswith("call.")} == {
+        "change_queue",
+        "claim_key",
+        "complete_key",
+        "fold_counters",
+        "prune_buckets",
+        "prune_keys",
+        "prune_lanes",
+        "prune_operator_log",
+        "prune_workers",
+        "purge_expired",
+        "register",
+        "release_key",
+        "retire",
+        "timer_finished",
+        "timer_started",
+    }
+    assert set(UNREACHED) <= set(engine_steps())
+
+
+@pytest.mark.case("C-058")
+@pytest.mark.parametrize("point", POINTS)
+def test_a_process_killed_at_any_point_loses_nothing_and_doubles_nothing(
+    point: KillPoint, cradle: Cradle, met: dict[str, int], tmp_path: Path, report: Report
+) -> None:
+    roll = random.Random(f"{report.seed} {point}")  # noqa: S311 - repeatable, not secret
+    for number in range(KILLS):
+        orders = Orders(str(tmp_path), number, {}, point.step, str(point.moment))
+        if number:
+            most = max(1, met[str(point)] // 2)
+            orders = replace(orders, number=roll.randint(1, most), statement=roll.choice([None, 2, 3, 5, 8]))
+        _live(cradle, tmp_path, orders, -signal.SIGKILL)
+        check(tmp_path)
+    report.survived(point, KILLS, survive(tmp_path))
+
+
+def _live(cradle: Cradle, folder: Path, orders: Orders, code: int) -> None:
+    """
+    Prepares work for the scans and operators of one process, and lets it live.
+    """
+    with closing(_open(folder, timedelta(0))) as store, closing(_open(folder, -MONTH)) as old_store:
+        _leave_old_jobs(old_store, orders.round)
+        ghosts = _leave_ghosts(store, orders.round)
+    ended = cradle.run(replace(orders, ghosts=ghosts))
+    error = folder / "error.txt"
+    assert ended == code, error.read_text(encoding="utf-8") if error.exists() else "it was never killed"
+
+
+def _open(folder: Path, ago: timedelta) -> Store:
+    clock = None if not ago else lambda: datetime.now(UTC) + ago
+    store: Store = SqliteStore(folder / "jobs.db", circuit_rules=NO_CIRCUITS, clock=clock)
+    store.prepare()
+    return store
+
+
+def _leave_old_jobs(store: Store, round_: int) -> None:
+    """
+    Archived jobs and counts that are past their time.
+    """
+    store.enqueue([NewJob(f"{OLD}-{round_}-{n}", PLAIN, "{}", OLD, 1000) for n in range(5)])
+    claimed = store.turn(Turn(f"{OLD}-{round_}", 1, want=5)).claimed
+    store.turn(Turn(f"{OLD}-{round_}", 2, tuple(complete(job.lease, 1.0) for job in claimed)))
+
+
+def _leave_ghosts(store: Store, round_: int) -> dict[str, str]:
+    """
+    Jobs that a dead worker holds, and jobs for the operators.
+    """
+    worker = f"ghost-{round_}"
+    _enqueue_ghosts(store, round_, {"resurrect": PLAIN, "edit": PLAIN}, 1000)
+    dead = store.turn(Turn(worker, 1, want=2)).claimed
+    endings = tuple(dead_letter(job.lease, FailureReason.FATAL_ERROR, BOOM, 1.0) for job in dead)
+    _enqueue_ghosts(store, round_, {"plain": PLAIN, "again": AGAIN, "another": AGAIN}, 1000)
+    _enqueue_ghosts(store, round_, {"fetched": PLAIN, "fetched-too": PLAIN}, 999)
+    store.turn(Turn(worker, 2, endings, want=3, prefetch=2))
+    cancel = NewJob(f"ghost-cancel-{round_}", PLAIN, "{}", GHOST_QUEUE, delay=timedelta(hours=1))
+    store.enqueue([cancel])
+    ids = {command: f"ghost-{command}-{round_}" for command in ("cancel", "resurrect", "edit")}
+    return {**ids, "purge": f"{OLD}-{round_}-0"}
+
+
+def _enqueue_ghosts(store: Store, round_: int, kinds: dict[str, str], priority: int) -> None:
+    jobs = [NewJob(f"ghost-{word}-{round_}", key, "{}", GHOST_QUEUE, priority) for word, key in kinds.items()]
+    store.enqueue(jobs)

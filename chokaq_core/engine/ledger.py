@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 GATHER_SECONDS = 0.001
 """How long an outcome waits for others that are about to end, so that one turn settles them all."""
 
+STUCK_SECONDS = 2.0
+"""How long handlers that were told to stop may go on before a worker whose every slot they hold counts as exhausted."""
 NEVER = float("inf")
 
 
@@ -68,7 +70,7 @@ class Ledger:
         """
         with self._has_moved:
             while not self._is_done(visit):
-                is_notified = self._has_moved.wait(self._visits.patience(visit, self._monotonic()))
+                is_notified = self._has_moved.wait(self._patience(visit))
                 if not is_notified:
                     self._has_work.notify_all()
 
@@ -266,10 +268,10 @@ class Ledger:
 
     def is_exhausted(self) -> bool:
         """
-        Whether every slot is taken by a handler that nobody waits for.
+        Whether every slot is taken by a handler that nobody waits for, and none of them ends soon.
         """
         with self._has_work:
-            return len(self._book.abandoned) >= self.capacity
+            return self._is_clogged() and self._seconds_to_stuck() <= 0
 
     def leases(self) -> set[LeaseKey]:
         """
@@ -350,11 +352,36 @@ class Ledger:
             return True
         if self._book.is_busy():
             return len(self._visits) > 1 and not self._visits.has_budget(visit, now)
-        if self._is_in_trouble or len(self._book.abandoned) >= self.capacity:
+        if self._is_in_trouble:
             return True
         if self._book.is_turning or self._book.fetched:
             return False
+        if self._is_clogged():
+            return self._seconds_to_stuck() <= 0
         return not self._visits.has_budget(visit, now) or self._visits.is_over(visit, now)
+
+    def _patience(self, visit: Visit) -> float | None:
+        """
+        How long to wait before time alone may end the visit.
+        """
+        patience = self._visits.patience(visit, self._monotonic())
+        if not self._is_clogged():
+            return patience
+        seconds = max(0.0, self._seconds_to_stuck())
+        return seconds if patience is None else min(seconds, patience)
+
+    def _is_clogged(self) -> bool:
+        """
+        Whether every slot is taken by a handler that was told to stop and goes on.
+        """
+        return len(self._book.abandoned) >= self.capacity
+
+    def _seconds_to_stuck(self) -> float:
+        """
+        Seconds until the last of the abandoned handlers has had its time to stop.
+        """
+        told_at = max((run.abandoned_at or 0.0 for run in self._book.abandoned.values()), default=0.0)
+        return told_at + STUCK_SECONDS - self._monotonic()
 
     def _is_settled(self) -> bool:
         is_answered = not self._book.is_turning or self._is_in_trouble
@@ -369,6 +396,9 @@ class Ledger:
     def _wants_claims(self) -> bool:
         return not self._is_stopping and self._visits.want_claims(self._monotonic())
 
+    def _wants_starts(self) -> bool:
+        return self._wants_claims() and not self._is_clogged()
+
     def _free_slots(self) -> int:
         return self.capacity - len(self._book.live) - len(self._book.abandoned)
 
@@ -376,12 +406,12 @@ class Ledger:
         """
         How many jobs to claim for slots and for the wait behind them.
         """
-        if not self._wants_claims() or len(self._book.abandoned) >= self.capacity:
+        if not self._wants_starts():
             return 0, 0
         return max(0, self._free_slots()), max(0, self._prefetch - len(self._book.fetched))
 
     def _has_startable(self) -> bool:
-        return bool(self._book.fetched) and (self._free_slots() > 0 or not self._wants_claims())
+        return bool(self._book.fetched) and (self._free_slots() > 0 or not self._wants_starts())
 
     def _is_look_due(self) -> bool:
         return sum(self._room()) > 0 and self._visits.is_look_due(self._monotonic())
@@ -400,9 +430,9 @@ class Ledger:
         self._is_gathering = False
 
     def _take_work(self) -> Work:
-        book, wants_claims = self._book, self._wants_claims()
-        starts = book.take_starts(self._free_slots()) if wants_claims else ()
-        unfetched = () if wants_claims else book.take_fetched()
+        book, wants_starts = self._book, self._wants_starts()
+        starts = book.take_starts(self._free_slots()) if wants_starts else ()
+        unfetched = () if wants_starts else book.take_fetched()
         want, prefetch = self._room()
         work = Work(
             ended=book.take_ended(),
@@ -431,6 +461,7 @@ class Ledger:
         """
         is_abandoned = self._book.abandon(run, outcome)
         if is_abandoned:
+            run.abandoned_at = self._monotonic()
             self._has_work.notify_all()
             self._has_moved.notify_all()
         return is_abandoned

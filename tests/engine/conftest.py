@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import pytest
 
 from chokaq_core.contracts import Profile
+from chokaq_core.engine import ledger
 from chokaq_core.policy.circuit import CircuitRules
 from chokaq_core.ports import Store
 from chokaq_core.stores.sqlite import SqliteStore
@@ -94,10 +95,11 @@ def open_file(tmp_path: Path) -> Iterator[OpenFile]:
 
 
 @pytest.fixture
-def open_rig(store: Store, faulty: FaultyStore, gates: Gates) -> Iterator[OpenRig]:
+def open_rig(store: Store, faulty: FaultyStore, gates: Gates, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenRig]:
     """
-    Builds engines.
+    Builds engines. Handlers that were told to stop get little time before they count as stuck.
     """
+    monkeypatch.setattr(ledger, "STUCK_SECONDS", 0.1)
     own_store = store
     rigs: list[Rig] = []
 

@@ -12,6 +12,7 @@ from chokaq_core.contracts import JobContext
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import Status
+from chokaq_core.engine import ledger
 from chokaq_core.engine.scans import Rescue
 from chokaq_core.policy.backoff import RetryRules
 from chokaq_core.policy.rescue import RescueRules
@@ -21,6 +22,7 @@ from tests.engine.conftest import OpenFile, OpenRig
 from tests.support.clock import SteppedClock
 from tests.support.engine import (
     MILLISECOND,
+    ONE_AT_A_TIME,
     QUICK_WORKER,
     SECOND,
     WAIT_SECONDS,
@@ -176,6 +178,42 @@ def test_twenty_stuck_jobs_never_take_more_than_the_capacity_and_a_healthy_one_r
     assert rig.archived(healthy).attempt == 1
     assert (rig.store.counts().archive, rig.store.counts().dlq) == (17, 4)
     assert most[0] == 4
+
+
+def test_fetched_jobs_go_back_when_every_slot_is_abandoned(open_rig: OpenRig, gates: Gates) -> None:
+    may_end = gates.new()
+    rig = open_rig(profile_of(lambda job: wait(may_end), timeout=SHORT), worker=replace(ONE_AT_A_TIME, prefetch=2))
+    stuck, others = rig.enqueue(priority=20), rig.enqueue_many(4)
+
+    rig.visit()
+
+    assert rig.dead(stuck).reason is FailureReason.TIMEOUT
+    assert {(rig.hot(job_id).status, rig.hot(job_id).attempt) for job_id in others} == {(Status.PENDING, 0)}
+
+
+def test_handlers_that_stop_soon_after_their_timeout_do_not_count_as_stuck(
+    open_rig: OpenRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "STUCK_SECONDS", 30.0)
+    told: list[str] = []
+
+    async def work(job: Note) -> str:
+        if job.text == "healthy":
+            return "fine"
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.1)
+        raise AssertionError("nobody cancelled")
+
+    rig = open_rig(profile_of(work, timeout=SHORT), worker=ONE_AT_A_TIME, on_exhausted=lambda: told.append("exhausted"))
+    slow, healthy = rig.enqueue(priority=20), rig.enqueue(Note(text="healthy"))
+
+    rig.visit()
+
+    assert rig.dead(slow).reason is FailureReason.TIMEOUT
+    assert rig.archived(healthy).attempt == 1
+    assert told == []
 
 
 def test_abandoned_slots_show_in_the_workers_row(open_rig: OpenRig, gates: Gates) -> None:

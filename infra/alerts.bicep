@@ -17,6 +17,7 @@ var queries = {
   'sql-unhealthy': loadTextContent('queries/sql-unhealthy.kql')
   'worker-missing': loadTextContent('queries/worker-missing.kql')
   'timers-silent': loadTextContent('queries/timers-silent.kql')
+  'maintenance-silent': loadTextContent('queries/maintenance-silent.kql')
   'configuration-invalid': loadTextContent('queries/configuration-invalid.kql')
   'dlq-rate': loadTextContent('queries/dlq-rate.kql')
   'dlq-fatal': loadTextContent('queries/dlq-fatal.kql')

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from chokaq_core.config import load_settings
 from chokaq_core.config.catalog import SETTINGS
 from chokaq_core.domain.circuit import CircuitEventName
 from chokaq_core.domain.errors import ConfigurationError, StoreError, StoreRefusedError, StoreUnavailableError
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.failures import FailureReason
+from chokaq_core.hosting.health import timer_periods
 from chokaq_core.policy import health
 from chokaq_core.telemetry.wording import WORDING, Wording
 from tests.support import kql, kusto
@@ -26,13 +28,16 @@ OPERATIONS = read_document(ROOT / "docs/operations.md")
 
 QUERIES = {**{alert.id: query_of(alert.id) for alert in alerts()}, **workbook_queries()}
 DEFAULTS: dict[str, Any] = {setting.name: setting.default for setting in SETTINGS}
+PERIODS = timer_periods(load_settings(ROOT / "infra", {}))
+"""How often each timer runs by default, by the name it notes itself under."""
 EVENTS = {event.title: event.id for event in EventName}
 
 each_query = pytest.mark.parametrize("name", QUERIES)
 each_alert = pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert.id)
 
 WANTED = {
-    "queue-lag", "queue-lag-sql-unhealthy", "sql-unhealthy", "worker-missing", "timers-silent", "configuration-invalid",
+    "queue-lag", "queue-lag-sql-unhealthy", "sql-unhealthy", "worker-missing", "timers-silent", "maintenance-silent",
+    "configuration-invalid",
     "dlq-rate", "dlq-fatal", "dlq-rejected", "dlq-throttled", "dlq-timeout", "dlq-zombie", "dlq-exhausted",
     "heartbeat-failures", "heartbeat-pressure", "transition-conflicts", "circuit-open", "slots-abandoned",
     "poison-wakes",
@@ -78,7 +83,7 @@ def test_a_threshold_follows_the_setting_that_it_comes_from(alert: Alert) -> Non
     if alert.setting is not None:
         default = DEFAULTS[alert.setting]
         number = default.total_seconds() if isinstance(default, timedelta) else default
-        assert alert.threshold * alert.divisor == number
+        assert alert.threshold * alert.divisor == number * alert.multiplier
     if alert.source is not None:
         assert getattr(health, alert.source) == timedelta(seconds=alert.threshold)
 
@@ -88,6 +93,7 @@ def test_the_settings_that_alerts_follow_are_the_ones_that_health_goes_by() -> N
         "queue-lag": "Health.QueueLagUnhealthyThreshold",
         "queue-lag-sql-unhealthy": "Health.QueueLagUnhealthyThreshold",
         "worker-missing": "Health.WorkerHeartbeatTimeout",
+        "maintenance-silent": "Functions.MaintenanceInterval",
         "heartbeat-failures": "Execution.HeartbeatFailureThreshold",
         "heartbeat-pressure": "Recovery.ProcessingZombieTimeout",
     }
@@ -126,7 +132,7 @@ def test_a_query_answers_when_nothing_was_sent(alert: Alert) -> None:
     """
     last = [line for line in kql.statements(query_of(alert.id)) if line.startswith("summarize")][-1]
     assert (" by " in last) == bool(alert.dimension)
-    if alert.id == "timers-silent":
+    if alert.id == "timers-silent":  # its sender is the very thing that it watches
         assert "iff(readings == 0, 86400.0" in query_of(alert.id)
         assert not alert.dimension
 
@@ -193,3 +199,16 @@ def test_kustos_own_parser_takes_every_query() -> None:
         columns = findings[alert.id].columns
         assert columns["measure"] == "real"
         assert columns.keys() - {"measure"} == ({alert.dimension} if alert.dimension else set())
+
+
+def test_each_timer_is_watched_with_the_patience_that_health_has() -> None:
+    """
+    A timer of a longer period than five minutes would cross the common threshold by running on time.
+    """
+    patience = {name: max(health.TIMER_PERIODS * period, health.TIMER_SILENCE) for name, period in PERIODS.items()}
+    own = {name: wait for name, wait in patience.items() if wait > health.TIMER_SILENCE}
+    assert own == {"maintenance": timedelta(minutes=45)}
+    (alert,) = [alert for alert in alerts() if alert.id == "maintenance-silent"]
+    assert timedelta(seconds=alert.threshold) == own["maintenance"]
+    assert kql.compared_with(query_of("timers-silent"), "timer") == ["maintenance"]
+    assert kql.compared_with(query_of("maintenance-silent"), "timer") == ["maintenance"]

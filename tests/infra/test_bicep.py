@@ -246,8 +246,8 @@ def test_every_parameter_without_a_default_is_given(name: str) -> None:
     assert needed - parameter_values(name).keys() == set()
 
 
-def test_azd_starts_with_the_values_for_development() -> None:
-    assert parameter_values("main") == parameter_values("dev")
+def test_azd_starts_with_one_of_the_two_sets_of_values() -> None:
+    assert parameter_values("main") in [parameter_values("dev"), parameter_values("prod")]
 
 
 def test_every_parameter_says_what_it_is_for() -> None:

@@ -54,6 +54,7 @@ class Alert:
     runbook: str
     setting: str | None = None
     divisor: int = 1
+    multiplier: int = 1
     source: str | None = None
 
 

@@ -377,7 +377,7 @@ class JobPage:
 @dataclass(frozen=True, slots=True)
 class JobCount:
     """
-    How many jobs match, at most `MAX_LOOK`; not complete when there are rows that were not looked at.
+    How many jobs match among the rows looked at; not complete when there are others.
     """
 
     count: int
@@ -621,17 +621,17 @@ class OperatorStore(Protocol):
         Deletes archived or dead jobs for good; False where there was none.
         """
 
-    def list_jobs(self, query: JobQuery, limit: int) -> JobPage:
+    def list_jobs(self, query: JobQuery, limit: int, look: int = MAX_LOOK) -> JobPage:
         """
-        Up to `limit` jobs of one pillar in order of their positions, out of at most `MAX_LOOK` rows looked at.
+        Up to `limit` jobs of one pillar in order of their positions, out of at most `look` rows, `MAX_LOOK` at most.
 
         Walked page by page, a job that stays in its pillar all the while is shown exactly once, and none twice, unless
         it left and came back later in an oldest-first walk; a walk with `to_at` set shows none twice.
         """
 
-    def count_jobs(self, pillar: Pillar, job_filter: JobFilter) -> JobCount:
+    def count_jobs(self, pillar: Pillar, job_filter: JobFilter, look: int = MAX_LOOK) -> JobCount:
         """
-        Counts jobs among the pillar's newest `MAX_LOOK` rows within the filter's times.
+        Counts jobs among the pillar's newest `look` rows within the filter's times, `MAX_LOOK` at most.
         """
 
     def look_up(self, job_ids: Sequence[str]) -> Mapping[str, JobSummary]:

@@ -29,7 +29,7 @@ class Me(BaseModel):
 
 class Count(BaseModel):
     """
-    How many, up to 10 000.
+    How many, up to 10 000; with a filter, among the newest 2 000.
     """
 
     count: int

@@ -169,6 +169,18 @@ class TestPages:
         assert [job.id for job in second.jobs] == [far]
         assert second.further is None
 
+    def test_a_caller_may_ask_for_a_shorter_look(self, stage: Stage) -> None:
+        stage.add_many(5, tags="needle")
+        stage.clock.advance(SECOND)
+        stage.add_many(5)
+        query = JobQuery(HOT, JobFilter(search="needle"))
+
+        page = stage.store.list_jobs(query, 10, 5)
+        assert (page.jobs, page.further is None) == ((), False)
+        assert len(stage.store.list_jobs(replace(query, after=page.further), 10, 6).jobs) == 5
+        assert stage.store.count_jobs(HOT, JobFilter(), 5) == JobCount(5, is_complete=False)
+        assert stage.store.count_jobs(HOT, query.filter, 5) == JobCount(0, is_complete=False)
+
 
 class TestFilters:
     @pytest.mark.case("C-047")

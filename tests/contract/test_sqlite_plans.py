@@ -119,3 +119,29 @@ def test_a_walk_would_be_seen(connection: sqlite3.Connection) -> None:
 def _plan(connection: sqlite3.Connection, query: str) -> list[str]:
     values = dict.fromkeys(re.findall(r":(\w+)", query))
     return [detail for *_, detail in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)]
+
+
+LISTS = sorted(name for name in QUERIES if re.fullmatch(r"list_\w+|count_\w+", name))
+INDEXES = {"hot": "IX_JobsHot_Created", "archive": "IX_JobsArchive_Finished", "dlq": "IX_JobsDLQ_Failed"}
+
+
+def test_the_lists_are_found_by_their_names() -> None:
+    assert len(LISTS) == 15
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_every_list_walks_a_part_of_its_pillars_index_in_order(connection: sqlite3.Connection, name: str) -> None:
+    plan = _plan(connection, QUERIES[name])
+
+    pillar = name.split("_")[1]
+    assert len(plan) == 1, plan
+    assert re.fullmatch(rf"SEARCH \w+ USING (COVERING )?INDEX {INDEXES[pillar]} \(\w+>\? AND \w+<\?\)", plan[0]), plan
+    if name.endswith("_horizon"):
+        assert "COVERING" in plan[0]
+
+
+@pytest.mark.parametrize("pillar", ["hot", "archive", "dlq"])
+def test_jobs_are_looked_up_by_their_primary_key(connection: sqlite3.Connection, pillar: str) -> None:
+    plan = _plan(connection, QUERIES[f"look_up_{pillar}"])
+
+    assert re.match(r"SEARCH \w+ USING INDEX sqlite_autoindex_\w+_1 \(Id=\?\)", plan[0]), plan

@@ -42,13 +42,13 @@ class _Window:
         return {"low": self.low, "high": self.high, "after_id": self.after_id, "last_id": self.last_id}
 
 
-def list_jobs(transaction: Transaction, query: JobQuery, limit: int) -> JobPage:
+def list_jobs(transaction: Transaction, query: JobQuery, limit: int, look: int) -> JobPage:
     """
     One page, found by one look.
     """
     name = f"list_{query.pillar}_{'oldest' if query.is_oldest_first else 'newest'}"
     window = _start(query)
-    last = transaction.row(f"{name}_horizon", **window.values(), look=MAX_LOOK)
+    last = transaction.row(f"{name}_horizon", **window.values(), look=min(look, MAX_LOOK))
     if last is not None:
         window = _ending(window, last, is_oldest_first=query.is_oldest_first)
     rows = transaction.rows(name, **window.values(), **_filter_values(query.filter), most=limit + 1)
@@ -57,16 +57,16 @@ def list_jobs(transaction: Transaction, query: JobQuery, limit: int) -> JobPage:
     return JobPage(moment(transaction.now), jobs, further)
 
 
-def count_jobs(transaction: Transaction, pillar: Pillar, job_filter: JobFilter) -> JobCount:
+def count_jobs(transaction: Transaction, pillar: Pillar, job_filter: JobFilter, look: int) -> JobCount:
     """
     Counts among the newest, one look deep.
     """
-    window = _start(JobQuery(pillar, job_filter))
-    beyond = transaction.row(f"list_{pillar}_newest_horizon", **window.values(), look=MAX_LOOK + 1)
+    window, depth = _start(JobQuery(pillar, job_filter)), min(look, MAX_LOOK)
+    beyond = transaction.row(f"list_{pillar}_newest_horizon", **window.values(), look=depth + 1)
     if beyond is not None:
         window = _ending(window, beyond, is_oldest_first=False)
     count = transaction.value(f"count_{pillar}", **window.values(), **_filter_values(job_filter))
-    return JobCount(min(count, MAX_LOOK), is_complete=beyond is None)
+    return JobCount(count, is_complete=beyond is None)
 
 
 def look_up(transaction: Transaction, job_ids: Sequence[str]) -> Mapping[str, JobSummary]:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.policy.circuit import CircuitRules
+from chokaq_core.ports import MAX_LOOK
 from chokaq_core.stores.sqlite import (
     circuits,
     enqueueing,
@@ -263,19 +264,19 @@ class SqliteStore:
         with self._database.write() as transaction:
             return operating.purge(transaction, job_ids, note)
 
-    def list_jobs(self, query: JobQuery, limit: int) -> JobPage:
+    def list_jobs(self, query: JobQuery, limit: int, look: int = MAX_LOOK) -> JobPage:
         """
         A part of a pillar's list.
         """
         with self._database.read() as transaction:
-            return listing.list_jobs(transaction, query, limit)
+            return listing.list_jobs(transaction, query, limit, look)
 
-    def count_jobs(self, pillar: Pillar, job_filter: JobFilter) -> JobCount:
+    def count_jobs(self, pillar: Pillar, job_filter: JobFilter, look: int = MAX_LOOK) -> JobCount:
         """
         Counts jobs, one look deep.
         """
         with self._database.read() as transaction:
-            return listing.count_jobs(transaction, pillar, job_filter)
+            return listing.count_jobs(transaction, pillar, job_filter, look)
 
     def look_up(self, job_ids: Sequence[str]) -> Mapping[str, JobSummary]:
         """

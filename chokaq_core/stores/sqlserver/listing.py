@@ -29,12 +29,13 @@ _NOBODY = "\x01"
 """A name that no queue and no type bears."""
 
 
-def list_jobs(database: Database, query: JobQuery, limit: int) -> JobPage:
+def list_jobs(database: Database, query: JobQuery, limit: int, look: int) -> JobPage:
     """
     One page, found by one look.
     """
     name = f"list_{query.pillar}_{'oldest' if query.is_oldest_first else 'newest'}"
-    values: Values = {**_window(query), "look": MAX_LOOK, "most": limit + 1, **_filter_values(query.filter)}
+    depth = min(look, MAX_LOOK)
+    values: Values = {**_window(query), "look": depth, "most": limit + 1, **_filter_values(query.filter)}
     ((now, last_at, last_id),), rows = database.run(name, values)
     jobs = tuple(_summary(query.pillar, row) for row in rows[:limit])
     if len(rows) > limit:
@@ -44,13 +45,14 @@ def list_jobs(database: Database, query: JobQuery, limit: int) -> JobPage:
     return JobPage(moment(now), jobs, further)
 
 
-def count_jobs(database: Database, pillar: Pillar, job_filter: JobFilter) -> JobCount:
+def count_jobs(database: Database, pillar: Pillar, job_filter: JobFilter, look: int) -> JobCount:
     """
     Counts among the newest, one look deep.
     """
-    values: Values = {**_window(JobQuery(pillar, job_filter)), "look": MAX_LOOK + 1, **_filter_values(job_filter)}
+    depth = min(look, MAX_LOOK)
+    values: Values = {**_window(JobQuery(pillar, job_filter)), "look": depth + 1, **_filter_values(job_filter)}
     (((last_at, count),),) = database.run(f"count_{pillar}", values)
-    return JobCount(min(count, MAX_LOOK), is_complete=last_at is None)
+    return JobCount(min(count, depth), is_complete=last_at is None)
 
 
 def look_up(database: Database, job_ids: Sequence[str]) -> Mapping[str, JobSummary]:

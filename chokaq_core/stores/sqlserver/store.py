@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.policy.circuit import CircuitRules
+from chokaq_core.ports import MAX_LOOK
 from chokaq_core.stores.sqlserver import (
     enqueueing,
     idempotency,
@@ -232,17 +233,17 @@ class SqlServerStore:
         """
         return operating.purge(self._database, job_ids, note)
 
-    def list_jobs(self, query: JobQuery, limit: int) -> JobPage:
+    def list_jobs(self, query: JobQuery, limit: int, look: int = MAX_LOOK) -> JobPage:
         """
         A part of a pillar's list.
         """
-        return listing.list_jobs(self._database, query, limit)
+        return listing.list_jobs(self._database, query, limit, look)
 
-    def count_jobs(self, pillar: Pillar, job_filter: JobFilter) -> JobCount:
+    def count_jobs(self, pillar: Pillar, job_filter: JobFilter, look: int = MAX_LOOK) -> JobCount:
         """
         Counts jobs, one look deep.
         """
-        return listing.count_jobs(self._database, pillar, job_filter)
+        return listing.count_jobs(self._database, pillar, job_filter, look)
 
     def look_up(self, job_ids: Sequence[str]) -> Mapping[str, JobSummary]:
         """

@@ -17,4 +17,5 @@ CREATE INDEX IF NOT EXISTS IX_JobsHot_Created ON JobsHot (CreatedAtUtc, Id);
 
 CREATE INDEX IF NOT EXISTS IX_JobsArchive_Finished ON JobsArchive (FinishedAtUtc, Id);
 
-CREATE INDEX IF NOT EXISTS IX_JobsDLQ_Failed ON JobsDLQ (FailedAtUtc, Id);
+-- With what lists filter by, so that dead jobs which do not match are passed over without being read.
+CREATE INDEX IF NOT EXISTS IX_JobsDLQ_Failed ON JobsDLQ (FailedAtUtc, Id, FailureReason, Queue, Type);

@@ -53,10 +53,11 @@ WHERE
 ORDER BY FinishedAtUtc, Id LIMIT :most;
 
 -- name: count_archive
+-- Up to the first entry that is not looked at, that one left out.
 SELECT count(*) FROM JobsArchive
 WHERE
     FinishedAtUtc BETWEEN :low AND :high
-    AND (:last_id IS NULL OR FinishedAtUtc <> :low OR Id >= :last_id)
+    AND (:last_id IS NULL OR FinishedAtUtc <> :low OR Id > :last_id)
     AND (:queue IS NULL OR Queue = :queue)
     AND (:type_key IS NULL OR Type = :type_key)
     AND (

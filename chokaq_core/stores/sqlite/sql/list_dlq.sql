@@ -59,10 +59,11 @@ WHERE
 ORDER BY FailedAtUtc, Id LIMIT :most;
 
 -- name: count_dlq
+-- Up to the first entry that is not looked at, that one left out.
 SELECT count(*) FROM JobsDLQ
 WHERE
     FailedAtUtc BETWEEN :low AND :high
-    AND (:last_id IS NULL OR FailedAtUtc <> :low OR Id >= :last_id)
+    AND (:last_id IS NULL OR FailedAtUtc <> :low OR Id > :last_id)
     AND (:queue IS NULL OR Queue = :queue)
     AND (:type_key IS NULL OR Type = :type_key)
     AND (:reason IS NULL OR FailureReason = :reason)

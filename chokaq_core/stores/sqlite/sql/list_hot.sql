@@ -57,10 +57,11 @@ WHERE
 ORDER BY CreatedAtUtc, Id LIMIT :most;
 
 -- name: count_hot
+-- Up to the first entry that is not looked at, that one left out.
 SELECT count(*) FROM JobsHot
 WHERE
     CreatedAtUtc BETWEEN :low AND :high
-    AND (:last_id IS NULL OR CreatedAtUtc <> :low OR Id >= :last_id)
+    AND (:last_id IS NULL OR CreatedAtUtc <> :low OR Id > :last_id)
     AND (:queue IS NULL OR Queue = :queue)
     AND (:type_key IS NULL OR Type = :type_key)
     AND (:status IS NULL OR Status = :status)

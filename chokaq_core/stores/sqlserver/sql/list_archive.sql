@@ -82,7 +82,7 @@ SELECT @last_at AS LastAt, COUNT(*) AS Jobs
 FROM [chokaq].JobsArchive AS a WITH (INDEX (IX_JobsArchive_Finished), FORCESEEK)
 WHERE
     a.FinishedAtUtc BETWEEN @low AND @high
-    AND (@last_id IS NULL OR a.FinishedAtUtc <> @low OR a.Id >= @last_id)
+    AND (@last_id IS NULL OR a.FinishedAtUtc <> @low OR a.Id > @last_id)
     AND (@has_queue = 0 OR a.Queue = @queue)
     AND (@has_type = 0 OR a.Type = @type_key)
     AND (

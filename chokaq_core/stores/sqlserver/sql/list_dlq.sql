@@ -93,7 +93,7 @@ SELECT @last_at AS LastAt, COUNT(*) AS Jobs
 FROM [chokaq].JobsDLQ AS d WITH (INDEX (IX_JobsDLQ_Failed), FORCESEEK)
 WHERE
     d.FailedAtUtc BETWEEN @low AND @high
-    AND (@last_id IS NULL OR d.FailedAtUtc <> @low OR d.Id >= @last_id)
+    AND (@last_id IS NULL OR d.FailedAtUtc <> @low OR d.Id > @last_id)
     AND (@has_queue = 0 OR d.Queue = @queue)
     AND (@has_type = 0 OR d.Type = @type_key)
     AND (@reason IS NULL OR d.FailureReason = @reason)

@@ -84,7 +84,7 @@ SELECT @last_at AS LastAt, COUNT(*) AS Jobs
 FROM [chokaq].JobsHot AS h WITH (INDEX (IX_JobsHot_Created), FORCESEEK)
 WHERE
     h.CreatedAtUtc BETWEEN @low AND @high
-    AND (@last_id IS NULL OR h.CreatedAtUtc <> @low OR h.Id >= @last_id)
+    AND (@last_id IS NULL OR h.CreatedAtUtc <> @low OR h.Id > @last_id)
     AND (@has_queue = 0 OR h.Queue = @queue)
     AND (@has_type = 0 OR h.Type = @type_key)
     AND (@status IS NULL OR h.Status = @status)

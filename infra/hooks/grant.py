@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import uuid
 from collections.abc import Sequence
@@ -26,24 +27,23 @@ if TYPE_CHECKING:
 
 LOGIN_TIMEOUT = timedelta(seconds=30)
 
-GRANT = """
+ADMIT = """
 SET NOCOUNT ON;
 SET XACT_ABORT ON;
-DECLARE @user sysname = ?, @object_id nvarchar(36) = ?, @schema sysname = ?, @text nvarchar(max);
-IF DATABASE_PRINCIPAL_ID(N'chokaq_app') IS NULL
-    EXEC (N'CREATE ROLE [chokaq_app]');
-SET @text = N'GRANT SELECT, INSERT, UPDATE, DELETE ON SCHEMA::' + QUOTENAME(@schema) + N' TO [chokaq_app]';
-EXEC (@text);
+DECLARE @user sysname = ?, @object_id nvarchar(36) = ?, @text nvarchar(max);
 IF DATABASE_PRINCIPAL_ID(@user) IS NULL
 BEGIN
     SET @text = N'CREATE USER ' + QUOTENAME(@user) + N' FROM EXTERNAL PROVIDER WITH OBJECT_ID = '
         + QUOTENAME(@object_id, '''');
     EXEC (@text);
 END;
-SET @text = N'ALTER ROLE [chokaq_app] ADD MEMBER ' + QUOTENAME(@user);
+SET @text = N'ALTER ROLE [chokaq_runner] ADD MEMBER ' + QUOTENAME(@user);
 EXEC (@text);
 """
 """The object id is named because two identities may share a display name, and because looking one up needs rights."""
+
+PERMISSIONS = Path(__file__).parents[2] / "chokaq_core" / "stores" / "sqlserver" / "permissions.sql"
+"""Makes the role and says what it may do."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def grant(settings: SqlServerSettings, name: str, object_id: uuid.UUID) -> None:
     """
-    Makes role and user where they are missing, and joins them.
+    Makes role and user where they are missing, and joins them. Needs the schema to be there.
 
     Raises:
         StoreUnavailableError: the database does not answer.
@@ -78,11 +78,23 @@ def grant(settings: SqlServerSettings, name: str, object_id: uuid.UUID) -> None:
     try:
         connection, _ = Connector(settings.connection).connect(LOGIN_TIMEOUT, settings.command_timeout)
         try:
-            connection.execute(GRANT, name, str(object_id), settings.schema_name)
+            for batch in role_batches(settings.schema_name):
+                connection.execute(batch)
+            connection.execute(ADMIT, name, str(object_id))
         finally:
             connection.close()
     except pyodbc.Error as error:
         raise store_error(error, fault_of(error)) from error
+
+
+def role_batches(schema_name: str) -> list[str]:
+    """
+    The statements of `permissions.sql` for a schema; a part that holds comments only is left out.
+    """
+    from chokaq_core.stores.sqlserver.batches import in_schema  # noqa: PLC0415 - needs the driver manager
+
+    parts = re.split(r"^GO\s*$", in_schema(PERMISSIONS.read_text(encoding="utf-8"), schema_name), flags=re.MULTILINE)
+    return [part.strip() for part in parts if re.search(r"^(?!--)\S", part, re.MULTILINE)]
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -170,16 +170,29 @@ def test_the_script_is_plain_posix_shell() -> None:
 
 
 def test_the_grant_is_t_sql() -> None:
-    sqlfluff.parse(grant.GRANT.replace("?", "N'x'"), dialect="tsql")
+    sqlfluff.parse(grant.ADMIT.replace("?", "N'x'"), dialect="tsql")
 
 
-def test_the_grant_names_the_identity_by_its_object_id(
+def test_the_grant_makes_the_role_first_and_names_the_identity_by_its_object_id(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sent = sent_by(monkeypatch)
     assert grant.main(["id-x", "11111111-1111-4111-8111-111111111111"]) == 0
-    assert sent == [(grant.GRANT, "id-x", "11111111-1111-4111-8111-111111111111", "chokaq")]
+    assert sent[-1] == (grant.ADMIT, "id-x", "11111111-1111-4111-8111-111111111111")
+    statements = [re.sub(r"--.*", "", text).split() for (text,) in sent[:-1]]
+    assert [" ".join(words) for words in statements] == [
+        "IF DATABASE_PRINCIPAL_ID(N'chokaq_runner') IS NULL CREATE ROLE [chokaq_runner];",
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON SCHEMA::[chokaq] TO [chokaq_runner];",
+        "GRANT VIEW DEFINITION ON SCHEMA::[chokaq] TO [chokaq_runner];",
+    ]
     assert capsys.readouterr().out == "id-x may read and write the jobs in schema chokaq\n"
+
+
+def test_the_grant_follows_the_name_of_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = sent_by(monkeypatch)
+    monkeypatch.setenv("ChokaQ__SqlServer__SchemaName", "billing_jobs")
+    grant.main(["id-x", "11111111-1111-4111-8111-111111111111"])
+    assert "SCHEMA::[billing_jobs] TO [chokaq_runner]" in sent[1][0]
 
 
 def test_the_grant_takes_no_id_that_could_carry_sql(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,8 +203,8 @@ def test_the_grant_takes_no_id_that_could_carry_sql(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_role_may_not_change_tables() -> None:
-    granted = re.findall(r"GRANT ([A-Z, ]+) ON", grant.GRANT)
-    assert granted == ["SELECT, INSERT, UPDATE, DELETE"]
+    text = re.sub(r"--.*", "", grant.PERMISSIONS.read_text(encoding="utf-8"))
+    assert re.findall(r"GRANT ([A-Z, ]+) ON", text) == ["SELECT, INSERT, UPDATE, DELETE", "VIEW DEFINITION"]
 
 
 def sent_by(monkeypatch: pytest.MonkeyPatch) -> list[Any]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.config.host import is_in_azure
@@ -16,6 +17,7 @@ from chokaq_core.hosting.health import timer_periods
 from chokaq_core.hosting.readings import Readings
 from chokaq_core.hosting.stores import make_ready
 from chokaq_core.hosting.wakes import wake_sender
+from chokaq_core.telemetry.setup import flush
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from chokaq_core.ports import Store
     from chokaq_core.telemetry import Telemetry
 
+LAST_WORDS = timedelta(seconds=3)
+"""What a process that ends itself waits for its telemetry to be sent."""
 EXIT_EXHAUSTED = 70
 """Exit status of a process whose every slot is held by a handler that ignores its timeout (EX_SOFTWARE)."""
 
@@ -119,6 +123,7 @@ def build_runtime(
 
 def _end_process() -> None:
     """
-    Ends the process at once: the host starts another one, and nothing else frees a thread.
+    Ends the process at once: the host starts another one, and nothing else frees a thread. Its last words are sent first.
     """
+    flush(LAST_WORDS)
     os._exit(EXIT_EXHAUSTED)

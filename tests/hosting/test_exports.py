@@ -4,6 +4,7 @@ When telemetry begins to be exported: at the first use, once, and whatever else 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -59,3 +60,11 @@ def test_exports_are_turned_on_once_however_often_the_store_is_away(
         with pytest.raises(StoreUnavailableError):
             core.runtime()
     assert len(turned_on) == 1
+
+
+def test_a_process_that_ends_itself_sends_its_last_words_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+    monkeypatch.setattr(runtime_module, "flush", lambda timeout: steps.append(f"flush within {timeout.seconds} s"))
+    monkeypatch.setattr(os, "_exit", lambda status: steps.append(f"exit {status}"))
+    runtime_module._end_process()  # noqa: SLF001 - nothing public reaches it without ending the tests
+    assert steps == ["flush within 3 s", "exit 70"]

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import atexit
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from chokaq_core.stores.sqlserver import SqlServerStore
     from chokaq_core.stores.sqlserver.batches import Batch
     from chokaq_core.stores.sqlserver.database import Database
+    from chokaq_core.stores.sqlserver.pool import Session
 
 VARIABLE = "CHOKAQ_TEST_SQLSERVER"
 NO_SERVER = f"{VARIABLE} names no SQL Server"
@@ -86,7 +87,12 @@ def open_schema(schema_name: str) -> Store:
     """
     A store for another process of the same test.
     """
-    return _store(_database(schema_name))
+    database = _database(schema_name)
+    if is_babelfish():
+        from chokaq_core.stores.sqlserver.batches import load_batches  # noqa: PLC0415 - only where a server is named
+
+        database.batches = _calls(schema_name, load_batches(schema_name))
+    return _store(database)
 
 
 def settings(schema_name: str) -> SqlServerSettings:
@@ -126,9 +132,45 @@ def _store(database: Database, circuit_rules: CircuitRules | None = None) -> Sql
 @cache
 def _own_schema() -> str:
     name = f"chokaq_test_{os.getpid()}"
-    _store(_database(name)).prepare()
+    database = _database(name)
     atexit.register(_drop, name)
+    _store(database).prepare()
+    if is_babelfish():
+        for batch in database.batches.values():
+            database.attempt(partial(_create_procedure, name, batch))
+        database.batches = _calls(name, database.batches)
     return name
+
+
+@cache
+def is_babelfish() -> bool:
+    """
+    Whether the server is Babelfish for PostgreSQL, which has no READPAST and no row versioning to turn on and off.
+    """
+    text = "SELECT CAST(SERVERPROPERTY('babelfish') AS int);"
+    (((answer,),),) = _database("dbo").attempt(lambda session: session.run_text(text))
+    return bool(answer)
+
+
+def _create_procedure(schema_name: str, batch: Batch, session: Session) -> list[list[tuple[object, ...]]]:
+    """
+    Makes a procedure of the batch, for Babelfish alone; SQL Server gets the batches as they are.
+
+    Babelfish keeps every plan of a prepared batch that makes table variables, and slows down with each run; of a
+    procedure it keeps one.
+    """
+    types = ["varchar(26)", *(parameter.type for parameter in batch.parameters)]
+    head, *rest = batch.text.split("?")
+    body = head + "".join(f"@p{number}{part}" for number, part in enumerate(rest))
+    parameters = ", ".join(f"@p{number} {sql_type}" for number, sql_type in enumerate(types))
+    return session.run_text(f"CREATE PROCEDURE [{schema_name}].[do_{batch.name}] {parameters} AS\nBEGIN\n{body}\nEND")
+
+
+def _calls(schema_name: str, batches: dict[str, Batch]) -> dict[str, Batch]:
+    return {
+        name: replace(batch, text=f"EXECUTE [{schema_name}].[do_{name}] {', '.join('?' * (1 + len(batch.parameters)))}")
+        for name, batch in batches.items()
+    }
 
 
 @cache
@@ -152,5 +194,7 @@ def _drop(schema_name: str) -> None:
     tables = [*_EMPTIED, "SchemaMigrations"]
     text = "\n".join(f"DROP TABLE IF EXISTS [{schema_name}].{table};" for table in tables)
     database = _database(schema_name)
+    if is_babelfish():
+        text += "\n".join(f"DROP PROCEDURE IF EXISTS [{schema_name}].[do_{name}];" for name in database.batches)
     database.attempt(lambda session: session.run_text(text))
     database.attempt(lambda session: session.run_text(f"DROP SCHEMA [{schema_name}];"))

@@ -59,7 +59,7 @@ class Database:
             partial(opener.connect, settings.connection.connect_timeout, patience), LARGEST_POOL, patience
         )
         self._beat_pool = Pool(partial(opener.connect, beat_patience, beat_patience), 1, beat_patience)
-        self._batches = load_batches(settings.schema_name)
+        self.batches = load_batches(settings.schema_name)
 
     def run(self, name: str, values: Values | None = None, texts: MakeTexts | None = None) -> Results:
         """
@@ -130,7 +130,7 @@ class Database:
             repetitions += 1
 
     def _send(self, session: Session, name: str, values: Values, texts: MakeTexts | None) -> Results:
-        batch = self._batches[name]
+        batch = self.batches[name]
         if texts is not None:
             carrier = Texts(session.units)
             values = {**values, **texts(carrier), "texts": carrier.joined()}

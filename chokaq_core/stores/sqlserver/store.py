@@ -199,7 +199,7 @@ class SqlServerStore:
         """
         One look at everything that health depends on.
         """
-        return vitals.vitals(self._database)
+        return vitals.vitals(self._database, self._circuit_rules)
 
     def census(self) -> Census:
         """

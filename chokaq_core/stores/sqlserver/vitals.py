@@ -14,16 +14,18 @@ from chokaq_core.stores.sqlserver.rows import moment
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from chokaq_core.stores.sqlserver.database import Database
+    from chokaq_core.policy.circuit import CircuitRules
+    from chokaq_core.stores.sqlserver.database import Database, Values
     from chokaq_core.stores.sqlserver.pool import Row
 
 
-def vitals(database: Database) -> Vitals:
+def vitals(database: Database, circuit_rules: CircuitRules) -> Vitals:
     """
     The schema's state and, where that is right, workers, lags and timers.
     """
     name = database.settings.schema_name
-    head, tables, *rest = database.run("vitals", {"schema_name": name, "expected": schema.VERSION})
+    values: Values = {"schema_name": name, "expected": schema.VERSION, "has_circuits": circuit_rules.is_enabled}
+    head, tables, *rest = database.run("vitals", values)
     ((now, version),) = head
     state = schema.state_of(version, tables)
     if not rest or not state.is_ready:

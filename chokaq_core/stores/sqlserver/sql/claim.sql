@@ -273,7 +273,7 @@ BEGIN
         h.Id, h.LeaseNumber, 0, h.Queue, h.Type, COALESCE(c.Generation, 0),
         CASE WHEN c.ProbeJobId = h.Id THEN 1 ELSE 0 END
     FROM [chokaq].Turns AS t CROSS APPLY STRING_SPLIT(t.Claimed, ' ') AS v
-    INNER JOIN [chokaq].JobsHot AS h ON h.Id = LEFT(v.value, CHARINDEX(':', v.value) - 1)
+    INNER JOIN [chokaq].JobsHot AS h ON h.Id = CAST(LEFT(v.value, CHARINDEX(':', v.value) - 1) AS varchar(50))
     LEFT JOIN [chokaq].Circuits AS c ON c.Type = h.Type AND @has_circuits = 1
     WHERE
         t.WorkerId = @worker AND h.WorkerId = @worker

@@ -2,7 +2,7 @@
 
 -- name: vitals
 -- only: sqlserver, because one batch is one round trip. A schema that is not ready is told, and no table is touched.
--- takes: schema_name nvarchar(128), expected int
+-- takes: schema_name nvarchar(128), expected int, has_circuits bit
 DECLARE @version int = 0, @depth int = 0;
 DECLARE @head TABLE (
     Queue varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -62,22 +62,22 @@ END;
 SELECT q.Name, MIN(e.DueAtUtc) AS Oldest
 FROM @head AS e
 INNER JOIN [chokaq].Queues AS q ON q.Name = e.Queue AND q.IsPaused = 0 AND q.IsActive = 1
-LEFT JOIN [chokaq].Circuits AS c ON c.Type = e.Type AND c.State <> 0
+LEFT JOIN [chokaq].Circuits AS c ON c.Type = e.Type AND c.State <> 0 AND @has_circuits = 1
 WHERE c.Type IS NULL
 GROUP BY q.Name;
 
 -- name: vitals_due
--- The same for jobs that came due since the last claim; the oldest thousand tell the worst.
-SELECT q.Name, MIN(d.DueAtUtc) AS Oldest
+-- The same for jobs that came due since the last claim; the oldest thousand that may run tell the worst.
+SELECT d.Queue, MIN(d.DueAtUtc) AS Oldest
 FROM (
-    SELECT TOP (1000) h.Queue, h.Type, h.DueAtUtc FROM [chokaq].JobsHot AS h
-    WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= @now
+    SELECT TOP (1000) h.Queue, h.DueAtUtc
+    FROM [chokaq].JobsHot AS h
+    INNER JOIN [chokaq].Queues AS q ON q.Name = h.Queue AND q.IsPaused = 0 AND q.IsActive = 1
+    LEFT JOIN [chokaq].Circuits AS c ON c.Type = h.Type AND c.State <> 0 AND @has_circuits = 1
+    WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= @now AND c.Type IS NULL
     ORDER BY h.DueAtUtc
 ) AS d
-INNER JOIN [chokaq].Queues AS q ON q.Name = d.Queue AND q.IsPaused = 0 AND q.IsActive = 1
-LEFT JOIN [chokaq].Circuits AS c ON c.Type = d.Type AND c.State <> 0
-WHERE c.Type IS NULL
-GROUP BY q.Name;
+GROUP BY d.Queue;
 
 -- name: vitals_oldest_heartbeat
 SELECT MIN(h.HeartbeatUtc) AS Oldest FROM [chokaq].JobsHot AS h WHERE h.WorkerId IS NOT NULL AND h.Status = 2;

@@ -48,7 +48,7 @@ bench: $(VENV)/.dev ## Run the benchmarks
 	@$(BIN)/python -m bench
 
 clean: ## Remove virtual environments, caches and build leftovers; the jobs in .chokaq stay
-	rm -rf tests/azurite/node_modules tests/infra/kusto/node_modules .venv .venv-infra .venv313 $(VENV) build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf tests/azurite/node_modules tests/infra/kusto/node_modules .venv .venv-infra .venv313 $(VENV) $(VENV)-infra build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path '*/node_modules/*' -prune -exec rm -rf {} +
 
 # What some tests need besides $(VENV): they are skipped, and say why, where it cannot be had.

@@ -123,7 +123,7 @@ def build_runtime(
 
 def _end_process() -> None:
     """
-    Ends the process at once: the host starts another one, and nothing else frees a thread. Its last words are sent first.
+    Ends the process, its last words sent: the host starts another one, and nothing else frees a thread.
     """
     flush(LAST_WORDS)
     os._exit(EXIT_EXHAUSTED)

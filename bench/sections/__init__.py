@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bench.figures import Figure
-from bench.sections import claim, heartbeat, imports, latency, lateness, statements, throughput
+from bench.sections import burst, claim, heartbeat, imports, latency, lateness, statements, throughput
 from bench.size import Size
 
 
@@ -32,4 +32,5 @@ SECTIONS: dict[str, Section] = {
     "lateness": Section("Heartbeat beside 16 spinning handlers, 1,000 leases, 6 writing processes", lateness.measure),
     "latency": Section("Latency: enqueue to handler start, lone jobs on a lingering worker", latency.measure),
     "imports": Section("Import time in fresh interpreters", imports.measure),
+    "burst": Section("Burst: enqueues over HTTP, with wakes through a real queue", burst.measure),
 }

@@ -57,11 +57,12 @@ def install() -> None:
 @dataclass
 class Azurite:
     """
-    One Azurite, which keeps its queues in a folder.
+    One Azurite, which keeps its queues in a folder, and a log of requests if it is asked to.
     """
 
     folder: Path
     port: int = 0
+    logs_requests: bool = False
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     def start(self) -> Azurite:
@@ -70,7 +71,7 @@ class Azurite:
         """
         self.port = self.port or _free_port()
         with self._log().open("ab") as log:
-            self._process = subprocess.Popen(_command(self.folder, self.port), stdout=log, stderr=log, cwd=self.folder)
+            self._process = subprocess.Popen(self._command(), stdout=log, stderr=log, cwd=self.folder)
         deadline = time.monotonic() + HANG_SECONDS
         while not self._listens():
             if self._process.poll() is not None or time.monotonic() > deadline:
@@ -93,6 +94,19 @@ class Azurite:
         """
         endpoint = f"http://127.0.0.1:{self.port}/{ACCOUNT}"
         return f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};QueueEndpoint={endpoint};"
+
+    def sent_to(self, queue: str) -> int:
+        """
+        How many messages were sent to a queue, by the log of requests.
+        """
+        sent = f'"POST /{ACCOUNT}/{queue}/messages'
+        return sum(sent in line and '" 201 ' in line for line in self._log().read_text(encoding="utf-8").splitlines())
+
+    def _command(self) -> list[str]:
+        options = ["--queueHost", "127.0.0.1", "--queuePort", str(self.port), "--location", str(self.folder)]
+        loudness = [] if self.logs_requests else ["--silent"]
+        # The SDK may speak a newer version of the protocol than this Azurite knows; queues have not changed.
+        return ["node", str(SCRIPT), *options, *loudness, "--skipApiVersionCheck", "--disableTelemetry"]
 
     def _log(self) -> Path:
         return self.folder / "azurite.log"
@@ -118,12 +132,6 @@ def run_beside(command: Sequence[str]) -> int:
             return subprocess.run(command, env=environ, check=False).returncode
         finally:
             azurite.kill()
-
-
-def _command(folder: Path, port: int) -> list[str]:
-    options = ["--queueHost", "127.0.0.1", "--queuePort", str(port), "--location", str(folder)]
-    # The SDK may speak a newer version of the protocol than this Azurite knows; queues have not changed.
-    return ["node", str(SCRIPT), *options, "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
 
 
 def _free_port() -> int:

@@ -15,7 +15,7 @@ from tests.support import azurite
 from tests.support.azurite import Azurite
 
 
-def start_azurite(folder: Path) -> Azurite:
+def start_azurite(folder: Path, *, logs_requests: bool = False) -> Azurite:
     """
     An Azurite of the test's own; skips the test where it is not installed, unless REQUIRE_AZURITE says that it must be.
     """
@@ -25,7 +25,7 @@ def start_azurite(folder: Path) -> Azurite:
             pytest.fail(reason)
         pytest.skip(reason)
     folder.mkdir(parents=True, exist_ok=True)
-    return Azurite(folder).start()
+    return Azurite(folder, logs_requests=logs_requests).start()
 
 
 def queue_of(azurite: Azurite, name: str) -> QueueClient:

@@ -105,6 +105,8 @@ WHO_MAY_CALL: dict[tuple[str, str], str] = {
     ("GET", "health/live"): "FUNCTION",
     ("HEAD", "health/live"): "FUNCTION",
     ("GET", "openapi.json"): "FUNCTION",
+    ("GET", "deck"): "ANONYMOUS",
+    ("GET", "deck/assets/{name}"): "ANONYMOUS",
     ("GET", "deck/me"): "ANONYMOUS",
     ("GET", "deck/overview"): "ANONYMOUS",
     ("GET", "deck/health"): "ANONYMOUS",

@@ -137,7 +137,8 @@ def test_the_manual_of_http_names_every_member_of_a_body_and_of_an_answer() -> N
 
 
 def test_the_readme_shows_what_the_local_host_prints() -> None:
-    assert welcome("127.0.0.1", 7071, "api").strip() in [block.text.strip() for block in README.blocks_in("text")]
+    words = welcome("127.0.0.1", 7071, "api", "KEY-OF-THIS-RUN")
+    assert words.strip() in [block.text.strip() for block in README.blocks_in("text")]
 
 
 def test_the_handlers_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

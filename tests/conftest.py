@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 # Failed assertions of the shared pieces show their values, as those of the tests do.
-pytest.register_assert_rewrite("tests.contract", "tests.support")
+pytest.register_assert_rewrite("tests.contract", "tests.faults", "tests.support")
 
 # Everyday runs repeat the same examples, so that a gate does not change its mind; deep runs look for new ones.
 settings.register_profile("everyday", deadline=None, derandomize=True)

@@ -69,7 +69,6 @@ class Ending:
     workers: tuple[WorkerFacts, ...]
     timers: dict[str, TimerRow]
     log: tuple[LogEntry, ...]
-    claim: ClaimAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +79,7 @@ class Life:
 
     enqueued: tuple[EnqueueAnswer, ...]
     turns: tuple[TurnAnswer, ...]
+    claim: ClaimAnswer
     ending: Ending
 
 
@@ -115,7 +115,8 @@ def live(store: Store, clock: SteppedClock, call: Caller) -> Life:
     call(store.change_queue, "default", QueueChange(is_paused=True))
     call(store.retire, WORKER)
     _maintain(store, clock, call)
-    return Life(tuple(enqueued), tuple(turns), _ending(store, clock.now()))
+    claim = call(store.claim_key, DONE, MINUTE)
+    return Life(tuple(enqueued), tuple(turns), claim, _ending(store, clock.now()))
 
 
 def _begin(store: Store, call: Caller) -> list[list[NewJob]]:
@@ -189,5 +190,4 @@ def _ending(store: Store, at: datetime) -> Ending:
         tuple(store.workers()),
         dict(store.timers()),
         tuple(store.operator_log(None, 10)),
-        store.claim_key(DONE, MINUTE),
     )

@@ -52,6 +52,7 @@ CALLS = (
     Call("prune_operator_log", 1),
     Call("prune_buckets", 1),
     Call("purge_expired", 1),
+    Call("claim_key", 4),
 )
 READS = {
     "buckets",

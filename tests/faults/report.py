@@ -20,6 +20,7 @@ class Report:
     seed: int
     kills: Counter[str] = field(default_factory=Counter)
     tally: Counter[str] = field(default_factory=Counter)
+    others: Counter[str] = field(default_factory=Counter)
 
     def survived(self, point: KillPoint, kills: int, tally: Tally) -> None:
         """
@@ -28,15 +29,26 @@ class Report:
         self.kills[str(point)] += kills
         self.tally.update({field.name: getattr(tally, field.name) for field in fields(tally)})
 
+    def met(self, what: str, count: int = 1) -> None:
+        """
+        Adds faults of another kind.
+        """
+        self.others[what] += count
+
     def lines(self) -> list[str]:
         """
         The report; empty when nobody was killed.
         """
-        if not self.kills:
-            return []
+        lines = [f"seed {self.seed}"] if self.kills or self.others else []
+        lines += [f"{count:6} {what}" for what, count in sorted(self.others.items())]
+        return [*lines, *self._of_kills()] if self.kills else lines
+
+    def _of_kills(self) -> list[str]:
         jobs = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in self.tally.items())
+        least = min(self.kills.values())
+        each = [f"{count:6} {point}" for point, count in sorted(self.kills.items())] if least > 1 else []
         return [
-            f"survived {self.kills.total()} kills at {len(self.kills)} points, seed {self.seed}",
-            f"fewest at one point: {min(self.kills.values())}; jobs around them: {jobs}",
-            *(f"{count:6} {point}" for point, count in sorted(self.kills.items()) if min(self.kills.values()) > 1),
+            f"{self.kills.total():6} kills at {len(self.kills)} points, at least {least} at each",
+            f"       jobs around them: {jobs}",
+            *each,
         ]

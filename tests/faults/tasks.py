@@ -98,7 +98,6 @@ class Tasks:
         self._book = book
         self._round = round_
         self._passed = passed
-        self._put_off: set[str] = set()
 
     def profile(self) -> Profile:
         """
@@ -160,7 +159,6 @@ class Tasks:
             raise OSError("connection refused")
         if does == "fatal":
             raise FatalJobError("it cannot be done")
-        if does == "later" and ctx.job_id not in self._put_off:
-            self._put_off.add(ctx.job_id)
+        if does == "later" and self._book.counts("start")[ctx.job_id] == 1:
             raise JobPostponedError("later", timedelta(0))
         self._passed("inside")

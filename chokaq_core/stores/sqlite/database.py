@@ -101,8 +101,8 @@ class Writer:
         """
         with self._thread_lock, translated(), self._turn(is_write=is_write):
             connection = self._connection = self._connection or self._open()
-            connection.execute("BEGIN IMMEDIATE" if is_write else "BEGIN")
             try:
+                connection.execute("BEGIN IMMEDIATE" if is_write else "BEGIN")
                 at = now() if now is not None else connection.execute(QUERIES["now"]).fetchone()[0]
                 yield Transaction(connection, at)
                 connection.execute("COMMIT")

@@ -63,8 +63,14 @@ function editForm(flow, given = beginning(flow.job), problems = []) {
       h("footer", {}, button("Back out", flow.dialog.close, { class: "quiet" }), h("button", { class: "primary" }, `Preview: ${label.toLowerCase()}`)),
     ),
   );
-  document.getElementById(`edit-${problems[0]?.field}`)?.focus() ?? document.getElementById(`edit-${fields[0]}`).focus();
+  focusField(document.getElementById(`edit-${problems[0]?.field}`) ?? document.getElementById(`edit-${fields[0]}`));
   return undefined;
+}
+
+function focusField(input) {
+  input.focus();
+  input.setSelectionRange(0, 0);
+  input.scrollTop = 0;
 }
 
 const FIELDS = {
@@ -138,7 +144,7 @@ function showPreview(flow, view, edit, hasChanged = false) {
   flow.dialog.paint(
     hasChanged && h("p", { class: "notice warn", role: "alert" }, "The jobs changed since you looked; nothing was done. This is what would happen now."),
     h("p", { class: "lead" }, h("b", {}, jobCount(view.touched)), " would be changed."),
-    h("ul", { class: "plain" }, view.effects.map((each) => h("li", {}, `${jobCount(each.jobs)}: ${each.effect}`))),
+    h("ul", { class: "plain" }, view.effects.map((each) => h("li", {}, `${sentence(each.effect)}: ${jobCount(each.jobs)}`))),
     refusals(view.refusals),
     view.further !== null && h("p", { class: "muted" }, "These are the first of a longer list; you can go on with the rest afterwards."),
     samples(view.samples, view.touched),
@@ -151,13 +157,17 @@ function needsTyping(verb, touched) {
   return touched > 0 && (verb.name === "purge" || touched >= TYPED_FROM);
 }
 
+function sentence(text) {
+  return text[0].toUpperCase() + text.slice(1);
+}
+
 function refusals(list) {
   if (list.length === 0) return null;
   return h(
     "div",
     { class: "notice plain" },
     h("p", {}, "Left alone:"),
-    h("ul", {}, list.map((each) => h("li", {}, `${jobCount(each.jobs)}: ${each.why} `, h("span", { class: "text mono small muted" }, each.sample_ids.join(", "))))),
+    h("ul", {}, list.map((each) => h("li", {}, `${sentence(each.why)}: ${jobCount(each.jobs)} `, h("span", { class: "text mono small muted" }, each.sample_ids.join(", "))))),
   );
 }
 

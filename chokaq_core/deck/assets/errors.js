@@ -26,7 +26,7 @@ const COLUMNS = [
     label: "Error",
     class: "wide",
     cell: (group) => [
-      h("div", {}, chip(group.reason, "bad"), " ", h("b", { class: "text" }, group.error_type ?? "")),
+      h("div", {}, chip(group.reason, "bad"), h("b", { class: "text" }, group.error_type ?? "")),
       group.error_line && h("div", { class: "text clip muted", title: group.error_line }, group.error_line),
     ],
   },

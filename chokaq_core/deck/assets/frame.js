@@ -37,11 +37,11 @@ function topBar(state, signOut, switchTheme) {
   return h(
     "header",
     { class: "top", "data-key": "top" },
-    h("a", { class: "brand", href: to("overview") }, h("b", {}, "ChokaQ"), " Deck"),
+    h("a", { class: "brand", href: to("overview") }, h("img", { src: "deck/assets/icon.svg", alt: "", width: 22, height: 22 }), h("b", {}, "ChokaQ"), " Deck"),
     h("a", { class: "vital", href: to("overview"), title: "Health" }, health(state)),
     h("span", { class: "spacer" }),
     h("span", { class: "who", title: `role: ${state.me.role}` }, state.me.name, " ", chip(state.me.role, "plain")),
-    button("?", showHelp, { class: "quiet", "aria-label": "Keyboard and help" }),
+    button("?", showHelp, { class: "quiet help", "aria-label": "Keyboard and help" }),
     button(other, switchTheme, { class: "quiet", id: "theme", "aria-label": `Use the ${other} theme` }),
     button("Sign out", () => signOut(), { class: "quiet" }),
   );

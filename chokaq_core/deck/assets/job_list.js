@@ -142,7 +142,7 @@ const job = (route) => ({
   ],
 });
 
-const queue = () => ({ label: "Queue", cell: (row) => h("span", { class: "text" }, row.queue) });
+const queue = () => ({ label: "Queue", cell: (row) => h("span", { class: "text clip", title: row.queue }, row.queue) });
 const attempts = () => ({ label: "Attempts", class: "number", cell: (row) => number(row.attempts) });
 const priority = () => ({ label: "Priority", class: "number", cell: (row) => number(row.priority) });
 
@@ -159,10 +159,16 @@ const error = () => ({
   label: "Error",
   class: "wide",
   cell: (row) => [
-    h("div", {}, chip(row.reason, "bad"), row.error_type && h("b", { class: "text small" }, ` ${row.error_type}`)),
-    row.error_line && h("div", { class: "text clip small muted", title: row.error_line }, row.error_line),
+    chip(row.reason, "bad"),
+    (row.error_line ?? row.error_type) && h("div", { class: "text clip small", title: row.error_line }, errorText(row)),
   ],
 });
+
+// The type stands out; the line begins with it as a rule.
+function errorText({ error_type: type, error_line: line }) {
+  const rest = line?.startsWith(type) ? line.slice(type.length) : line && ` ${line}`;
+  return [h("b", {}, type), rest && h("span", { class: "muted" }, rest)];
+}
 
 const duration = () => ({ label: "Took", class: "number", cell: (row) => milliseconds(row.duration_ms) });
 
@@ -185,9 +191,9 @@ const sorted = (label, field) => (route) => {
 const due = () => ({ label: "Due / started", class: "time", cell: (row) => time(row.started_at ?? row.due_at) });
 
 const COLUMNS = {
-  active: [job, status, queue, priority, attempts, due, sorted("Created", "created_at")],
-  archive: [job, queue, attempts, duration, sorted("Finished", "ended_at")],
-  dlq: [job, error, queue, attempts, sorted("Failed", "ended_at")],
+  active: [job, status, sorted("Created", "created_at"), due, queue, priority, attempts],
+  archive: [job, sorted("Finished", "ended_at"), duration, queue, attempts],
+  dlq: [job, error, sorted("Failed", "ended_at"), queue, attempts],
 };
 
 function pager(route, further) {

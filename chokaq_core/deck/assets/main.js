@@ -98,10 +98,12 @@ function followAddress() {
   if (before.place !== state.route.place) {
     state.data = null;
     state.selected.clear();
+    state.trail = [];
     scrollTo(0, 0);
   }
   state.problem = null;
   show();
+  document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   poller.now();
 }
 

@@ -16,7 +16,7 @@ from chokaq_core.contracts.catalog import Catalog
 from chokaq_core.domain.errors import ConfigurationError, RegistrationError
 from chokaq_core.domain.events import Event, EventName
 from chokaq_core.policy.metric_tags import MetricRules
-from chokaq_core.telemetry import build_telemetry, traced
+from chokaq_core.telemetry import build_telemetry
 from chokaq_core.telemetry.setup import Targets, flush, turn_on
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ class Core:
         """
         settings, _ = self._valid()
         from chokaq_core.hosting.stores import open_store  # noqa: PLC0415 - as above
+        from chokaq_core.telemetry.traced_store import traced  # noqa: PLC0415 - as above
 
         with self._store_lock:
             if self._store is None:

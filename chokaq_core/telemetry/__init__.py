@@ -16,7 +16,6 @@ from chokaq_core.telemetry.log_events import LogEvents
 from chokaq_core.telemetry.metrics import Metrics
 from chokaq_core.telemetry.recent import RecentEvents
 from chokaq_core.telemetry.tags import Tags
-from chokaq_core.telemetry.traced_store import traced
 from chokaq_core.telemetry.tracing import Tracing, attach_parent
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ __all__ = [
     "attach_parent",
     "build_events",
     "build_telemetry",
-    "traced",
 ]
 
 

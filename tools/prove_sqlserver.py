@@ -3,8 +3,8 @@ Runs against a SQL Server what only a real one can prove, and prints a table.
 
     python tools/prove_sqlserver.py "Server=tcp:localhost,1433;Database=jobs;User ID=sa;Password=…;Encrypt=no"
 
-Makes a schema of its own, `chokaq_proof`, in the database that is named, and drops it at the end. With `--versioning` it
-turns READ_COMMITTED_SNAPSHOT on and off and runs the races under both; nobody else may be connected meanwhile. With
+Makes a schema of its own, `chokaq_proof`, in the database that is named, and drops it at the end. With `--versioning`
+it turns READ_COMMITTED_SNAPSHOT on and off and runs the races under both; nobody else may be connected meanwhile. With
 `--rows 1000000` it fills the tables first, so that plans are those of a large database.
 """
 
@@ -432,8 +432,8 @@ INSERT INTO [chokaq].JobsHot (
 )
 SELECT
     CONCAT('f-', {first} + n.N), 'default', CONCAT('type-', n.N % 4), N'{{}}', n.N % 20,
-    DATEADD(SECOND, CASE WHEN n.N % 2 = 0 THEN -1 ELSE 1 END * (n.N % 86400 + 3600), SYSUTCDATETIME()), SYSUTCDATETIME(),
-    SYSUTCDATETIME(), SYSUTCDATETIME(), CASE WHEN n.N % 2 = 0 THEN 1 ELSE 0 END
+    DATEADD(SECOND, CASE WHEN n.N % 2 = 0 THEN -1 ELSE 1 END * (n.N % 86400 + 3600), SYSUTCDATETIME()),
+    SYSUTCDATETIME(), SYSUTCDATETIME(), SYSUTCDATETIME(), CASE WHEN n.N % 2 = 0 THEN 1 ELSE 0 END
 FROM (
     SELECT TOP ({count}) ROW_NUMBER() OVER (ORDER BY (SELECT NULL)) AS N
     FROM sys.all_columns AS a CROSS JOIN sys.all_columns AS b

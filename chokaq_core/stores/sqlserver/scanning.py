@@ -30,6 +30,7 @@ from chokaq_core.stores.sqlserver.rows import (
     moment_text,
     wake_span,
 )
+from chokaq_core.stores.sqlserver.turning import EMPTY_ROW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -214,6 +215,7 @@ def _suspect(row: Row) -> Suspect:
 def _burial(burial: Burial, carrier: Texts) -> dict[str, Any]:
     suspect, verdict, error = burial.suspect, burial.verdict, burial.error
     return {
+        **EMPTY_ROW,
         "id": suspect.job_id,
         "lease": suspect.lease_number,
         "beat": moment_text(suspect.heartbeat_at),

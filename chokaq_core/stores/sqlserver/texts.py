@@ -6,7 +6,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-Span = tuple[int, int] | None
+Span = tuple[int, int] | tuple[None, None]
+NOWHERE: Span = (None, None)
+"""
+The place of no text. It is a list in JSON too: Babelfish shifts a column up where a path leads nowhere in one row.
+"""
+
 _LAST_OF_BASIC_PLANE = "\uffff"
 
 
@@ -26,13 +31,13 @@ class Texts:
 
     def add(self, text: str | None) -> Span:
         """
-        The place of a text: position from 1, and length. None has none.
+        The place of a text: position from 1, and length; that of None is empty.
         """
         if text is None:
-            return None
+            return NOWHERE
         storable = _storable(text)
         length = self._length(storable)
-        span = (self._end, length)
+        span: Span = (self._end, length)
         self._parts.append(storable)
         self._end += length
         return span

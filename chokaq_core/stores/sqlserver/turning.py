@@ -19,6 +19,7 @@ from chokaq_core.stores.sqlserver.rows import (
     moment_or_none,
     wake_span,
 )
+from chokaq_core.stores.sqlserver.texts import NOWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +31,23 @@ if TYPE_CHECKING:
     from chokaq_core.ports import Turn
     from chokaq_core.stores.sqlserver.database import Database, Results, Values
     from chokaq_core.stores.sqlserver.texts import Texts
+
+EMPTY_ROW: dict[str, Any] = {
+    "beat": None,
+    "reason": None,
+    "ms": None,
+    "days": None,
+    "seconds": None,
+    "micros": None,
+    "type": NOWHERE,
+    "entry": NOWHERE,
+    "details": NOWHERE,
+    "result": NOWHERE,
+    "note": NOWHERE,
+}
+"""
+What a move may leave out: every row of a batch has the same members.
+"""
 
 
 def take_turn(database: Database, turn: Turn, rules: CircuitRules) -> TurnAnswer:
@@ -88,6 +106,7 @@ def _impossible(turn: Turn) -> Iterator[str]:
 def _settlement(settlement: Settlement, carrier: Texts) -> dict[str, Any]:
     error = settlement.error
     return {
+        **EMPTY_ROW,
         "id": settlement.lease.job_id,
         "lease": settlement.lease.number,
         "move": str(settlement.move),
@@ -103,7 +122,7 @@ def _settlement(settlement: Settlement, carrier: Texts) -> dict[str, Any]:
 
 
 def _start(lease: Lease) -> dict[str, Any]:
-    return {"id": lease.job_id, "lease": lease.number, "move": "start"}
+    return {**EMPTY_ROW, "id": lease.job_id, "lease": lease.number, "move": "start"}
 
 
 def _reports(turn: Turn, carrier: Texts) -> Iterator[dict[str, Any]]:

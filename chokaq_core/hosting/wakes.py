@@ -4,6 +4,7 @@ Wakes on a Storage queue, or within the process where no storage is configured.
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 from contextlib import suppress
@@ -68,6 +69,7 @@ class StorageConnection:
         """
         from azure.storage.queue import LinearRetry, QueueClient  # noqa: PLC0415 - a process that sends none stays light
 
+        _quieten_sdk()
         patience: dict[str, Any] = {
             "connection_timeout": _CONNECT_SECONDS,
             "read_timeout": _READ_SECONDS,
@@ -149,6 +151,15 @@ class StorageQueueWakes:
             if self._opened is None:
                 self._opened = self._connection.open_queue(self._queue)
             return self._opened
+
+
+def _quieten_sdk() -> None:
+    """
+    Keeps the SDK from logging the headers of every request, unless somebody has set its level.
+    """
+    sdk = logging.getLogger("azure")
+    if sdk.level == logging.NOTSET:
+        sdk.setLevel(logging.WARNING)
 
 
 def _create(client: Any) -> None:  # noqa: ANN401 - the SDK's client

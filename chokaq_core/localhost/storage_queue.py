@@ -60,6 +60,8 @@ class StorageQueueSource:
     """
 
     def __init__(self, connection: str, queue: str, settings: HostJson) -> None:
+        # It logs the headers of every request, and an empty queue is asked all the time.
+        logging.getLogger("azure.core.pipeline.policies.http_logging_policy").setLevel(logging.WARNING)
         self._queue = QueueClient.from_connection_string(connection, queue, **_PATIENCE)
         self._poison = QueueClient.from_connection_string(connection, queue + POISON, **_PATIENCE)
         self._name = queue

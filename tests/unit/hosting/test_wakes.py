@@ -4,6 +4,7 @@ What goes over the wire to a Storage queue, and what happens when nobody answers
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -137,6 +138,13 @@ def test_a_delayed_wake_never_expires_and_never_comes_early(
     sender_to(service.connection).send(delay=delay)
 
     assert service.requests[-1][1] == f"messagettl=-1&visibilitytimeout={seconds}"
+
+
+def test_the_sdk_does_not_log_every_request(service: QueueService, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        sender_to(service.connection).send()
+
+    assert [record.name for record in caplog.records if record.name.startswith("azure")] == []
 
 
 def test_only_visible_wakes_are_counted_and_none_is_taken(service: QueueService) -> None:

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.browser
 THEMES = ("blueprint", "carbon")
 PLACES = {
     "overview": ("Throughput", "All time: ", "Worker", "reports", "ConnectionResetError"),
-    "active": ("report.csv.v1", "report-00799", "pending"),
+    "active": ("report.csv.v1", "report-00799"),
     "archive": ("email.send.v1", "mail-archived-02599"),
     "dlq?queue=billing": ("invoice.send.v1", "ConnectionResetError"),
     "dlq?queue=billing&job=invoice-00030": ("Timeline", "Attempt 1 failed", "9007199254741023", "4bf92f3577b34da6a3ce929d0e0e4736"),
@@ -32,6 +32,20 @@ PLACES = {
     "log": ("Commands",),
     "console": ("Recent events",),
 }
+
+FEW_ROWS = [
+    "overview",
+    "active?search=report-0079",
+    "archive?search=archived-0259",
+    "dlq?search=invoice-0003&job=invoice-00030",
+    "errors",
+    "queues",
+    "circuits",
+    "workers",
+    "log",
+    "console",
+]
+"""The same panels with short lists: more rows of a kind only make the look for faults longer."""
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -45,15 +59,14 @@ def test_every_panel_shows_its_data(open_deck: OpenDeck, theme: str) -> None:
             expect(screen.page.locator(".columns").get_by_text(text).first).to_be_visible()
 
 
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("width", [1360, 390])
+@pytest.mark.parametrize(("theme", "width"), [("blueprint", 1360), ("carbon", 390)])
 def test_no_panel_has_a_serious_fault_of_accessibility(open_deck: OpenDeck, theme: str, width: int) -> None:
     screen = open_deck(theme=theme, width=width)
     faults = {}
-    for place in PLACES:
+    for place in FEW_ROWS:
         screen.go(place)
         faults[place] = _faults(screen.page)
-    screen.go("dlq?queue=billing&job=invoice-00031")
+    screen.go("dlq?search=invoice-00031&job=invoice-00031")
     screen.drawer.get_by_role("button", name="Edit and resurrect").click()
     faults["edit"] = _faults(screen.page)
     screen.dialog.get_by_label("Tags").fill("other")
@@ -64,17 +77,21 @@ def test_no_panel_has_a_serious_fault_of_accessibility(open_deck: OpenDeck, them
     screen.page.evaluate("document.querySelector('.help').click()")
     faults["help"] = _faults(screen.page)
     screen.press("Close dialog")
+    screen.drawer.get_by_role("button", name="Close job").click()
     screen.page.get_by_role("button", name="Sign out").click()
     faults["sign-in"] = _faults(screen.page)
 
     assert {place: found for place, found in faults.items() if found} == {}
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_small_screen_needs_no_scrolling_sideways(open_deck: OpenDeck, place: str) -> None:
-    screen = open_deck(place, width=390)
+def test_a_small_screen_needs_no_scrolling_sideways(open_deck: OpenDeck) -> None:
+    screen = open_deck(width=390)
+    widths = {}
+    for place in PLACES:
+        screen.go(place)
+        widths[place] = screen.page.evaluate("document.documentElement.scrollWidth")
 
-    assert screen.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert {place: width for place, width in widths.items() if width > 390} == {}
 
 
 def test_the_theme_can_be_changed_and_is_remembered(open_deck: OpenDeck) -> None:
@@ -118,7 +135,8 @@ def _faults(page: Page) -> list[str]:
             pytest.fail("axe-core is not installed: make test-tools")
         pytest.skip("axe-core is not installed: make test-tools")
     page.evaluate(axe.SCRIPT.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    rules = "{ resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] }"
+    found = page.evaluate(f"axe.run(document, {rules})")
     return [
         f"{violation['id']}: {violation['nodes'][0]['html'][:200]}"
         for violation in found["violations"]

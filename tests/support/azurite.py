@@ -126,10 +126,12 @@ def run_beside(command: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="azurite-") as folder:
         azurite = Azurite(Path(folder)).start()
         environ: Mapping[str, str] = {**os.environ, "AzureWebJobsStorage": azurite.connection}
-        # Ctrl-C reaches the command too, which ends by itself; this process must outlive it to end Azurite.
-        signal.signal(signal.SIGINT, lambda *_: None)
+        process = subprocess.Popen(command, env=environ)
+        # Ctrl-C reaches the command by itself. This process must outlive it, to end Azurite.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, lambda *_: process.terminate())
         try:
-            return subprocess.run(command, env=environ, check=False).returncode
+            return process.wait()
         finally:
             azurite.kill()
 

@@ -95,6 +95,15 @@ def open_schema(schema_name: str) -> Store:
     return _store(database)
 
 
+def open_store(settings: SqlServerSettings) -> Store:
+    """
+    A store with connections of its own.
+    """
+    from chokaq_core.stores.sqlserver import SqlServerStore  # noqa: PLC0415 - only where a server is named
+
+    return SqlServerStore(settings, beat_timeout=settings.command_timeout)
+
+
 def settings(schema_name: str) -> SqlServerSettings:
     """
     Settings for the server that is named.

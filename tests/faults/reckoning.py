@@ -19,7 +19,7 @@ from chokaq_core.engine.scans import Rescue
 from chokaq_core.ports import QueueChange, Store, Totals
 from chokaq_core.stores.sqlite import SqliteStore
 from tests.faults.doomed_life import AT_ONCE, GHOST_QUEUE, NO_CIRCUITS, QUICK, WORK_QUEUE
-from tests.faults.tasks import RunBook, Tasks
+from tests.faults.tasks import AGAIN, RunBook, Tasks
 from tests.support.engine import Rig, Setup, build_rig
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
@@ -38,9 +38,7 @@ SELECT Id, Pillar FROM (
 REASONS = {
     "task.fatal": {FailureReason.FATAL_ERROR, FailureReason.ZOMBIE},
     "hold": {FailureReason.CANCELLED, FailureReason.ZOMBIE},
-    "again": set[FailureReason](),
     "ghost-plain": {FailureReason.ZOMBIE},
-    "ghost-again": set[FailureReason](),
     "ghost-cancel": {FailureReason.CANCELLED, FailureReason.ZOMBIE},
     "ghost-resurrect": {FailureReason.FATAL_ERROR, FailureReason.ZOMBIE},
     "ghost-edit": {FailureReason.FATAL_ERROR},
@@ -152,12 +150,13 @@ def _in_buckets(store: Store, queue: str) -> tuple[int, int]:
 
 def _check_endings(jobs: Iterable[HotJob | ArchivedJob | DeadJob], book: RunBook) -> None:
     """
-    What did not end well has a reason to; a job that its handler allows to run again has none.
+    What did not end well has a reason to; one whose handler allows it runs again as long as it has attempts.
     """
     for job in jobs:
         if isinstance(job, DeadJob):
             word = job.id.rsplit("-", 2)[0] if job.id.startswith(("task", "hold", "again", "once")) else _ghost(job.id)
             assert job.reason in REASONS.get(word, {FailureReason.ZOMBIE}), job
+            assert job.type_key != AGAIN or job.attempt == QUICK.retry.max_attempts, job
 
 
 def _ghost(job_id: str) -> str:

@@ -152,21 +152,21 @@ def _leave_old_jobs(store: Store, round_: int) -> None:
     """
     Archived jobs and counts that are past their time.
     """
-    store.enqueue([NewJob(f"{OLD}-{round_}-{n}", PLAIN, "{}", OLD, 1000) for n in range(5)])
+    store.enqueue([NewJob(f"{OLD}-{round_}-{n}", PLAIN, "{}", OLD, 100_000) for n in range(5)])
     claimed = store.turn(Turn(f"{OLD}-{round_}", 1, want=5)).claimed
     store.turn(Turn(f"{OLD}-{round_}", 2, tuple(complete(job.lease, 1.0) for job in claimed)))
 
 
 def _leave_ghosts(store: Store, round_: int) -> dict[str, str]:
     """
-    Jobs that a dead worker holds, and jobs for the operators.
+    Jobs that a dead worker holds, and jobs for the operators; each round's before all that was left by earlier ones.
     """
-    worker = f"ghost-{round_}"
-    _enqueue_ghosts(store, round_, {"resurrect": PLAIN, "edit": PLAIN}, 1000)
+    worker, first, second = f"ghost-{round_}", 1_001 + 2 * round_, 1_000 + 2 * round_
+    _enqueue_ghosts(store, round_, {"resurrect": PLAIN, "edit": PLAIN}, first)
     dead = store.turn(Turn(worker, 1, want=2)).claimed
     endings = tuple(dead_letter(job.lease, FailureReason.FATAL_ERROR, BOOM, 1.0) for job in dead)
-    _enqueue_ghosts(store, round_, {"plain": PLAIN, "again": AGAIN, "another": AGAIN}, 1000)
-    _enqueue_ghosts(store, round_, {"fetched": PLAIN, "fetched-too": PLAIN}, 999)
+    _enqueue_ghosts(store, round_, {"plain": PLAIN, "again": AGAIN, "another": AGAIN}, first)
+    _enqueue_ghosts(store, round_, {"fetched": PLAIN, "fetched-too": PLAIN}, second)
     store.turn(Turn(worker, 2, endings, want=3, prefetch=2))
     cancel = NewJob(f"ghost-cancel-{round_}", PLAIN, "{}", GHOST_QUEUE, delay=timedelta(hours=1))
     store.enqueue([cancel])

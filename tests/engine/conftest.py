@@ -95,9 +95,18 @@ def open_file(tmp_path: Path) -> Iterator[OpenFile]:
 
 
 @pytest.fixture
-def open_rig(store: Store, faulty: FaultyStore, gates: Gates, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenRig]:
+def open_rig(
+    store: Store,
+    clocked_store: Store,
+    open_file: OpenFile,
+    faulty: FaultyStore,
+    gates: Gates,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[OpenRig]:
     """
     Builds engines. Handlers that were told to stop get little time before they count as stuck.
+
+    Asks for every kind of store, so that engines end before the stores that they may be on.
     """
     monkeypatch.setattr(ledger, "STUCK_SECONDS", 0.1)
     own_store = store

@@ -436,11 +436,12 @@ def test_a_wake_that_cannot_be_sent_at_the_end_of_a_visit_is_told_and_forgotten(
 def test_a_worker_that_stays_full_recruits_another_one_every_two_seconds_at_most(open_rig: OpenRig) -> None:
     rig = open_rig(profile_of(lambda job: time.sleep(0.01)), worker=ONE_AT_A_TIME)
     open_rig(profile_of(lambda job: None)).enqueue_many(150)
+    began_at = time.monotonic()
 
     rig.visit()
 
     assert rig.wakes.delays[0] is None
-    assert len(rig.wakes.delays) <= 2
+    assert len(rig.wakes.delays) <= 2 + (time.monotonic() - began_at) / 2
 
 
 def _open_visits(rig: Rig) -> int:

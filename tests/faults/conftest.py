@@ -1,14 +1,16 @@
 """
-The seed of a run, and the report at its end.
+Where doomed processes come from, the seed of a run, and the report at its end.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
 
 import pytest
 
+from tests.faults.cradle import Cradle
 from tests.faults.report import Report
 
 SEED_VARIABLE = "CHOKAQ_FAULTS_SEED"
@@ -30,6 +32,16 @@ def report(request: pytest.FixtureRequest) -> Report:
     Where survived faults are counted.
     """
     return request.config.stash[_REPORT]
+
+
+@pytest.fixture(scope="session")
+def cradle() -> Iterator[Cradle]:
+    """
+    Gives birth to doomed processes.
+    """
+    cradle = Cradle()
+    yield cradle
+    cradle.close()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -29,6 +29,7 @@ from chokaq_core.ports import Edit, QueueChange, Store
 from chokaq_core.stores.sqlite import SqliteStore
 from tests.faults.death import Death, DoomedStore, instrument
 from tests.faults.kill_points import HANDLER, KillPoint, Moment
+from tests.faults.skew import skew_host
 from tests.faults.tasks import PLAIN, Again, Hold, Once, OnceAsync, RunBook, Task, Tasks
 from tests.support.engine import MILLISECOND, QUICK_RETRY, RecordedEvents, RecordedWakes, wait_until
 
@@ -65,6 +66,7 @@ class Orders:
         number: which time it comes by there.
         statement: which statement of a call to die before; None means its commit.
         ghosts: ids of jobs that were prepared for the operators, by command.
+        skew_seconds: how far the process's clock is ahead.
     """
 
     folder: str
@@ -74,6 +76,7 @@ class Orders:
     moment: str = ""
     number: int = 1
     statement: int | None = None
+    skew_seconds: float = 0.0
 
     def as_values(self) -> dict[str, Any]:
         """
@@ -95,6 +98,8 @@ def live(orders: Orders) -> Death:
     """
     death, folder = orders.death(), Path(orders.folder)
     instrument(death)
+    if orders.skew_seconds:
+        skew_host(timedelta(seconds=orders.skew_seconds))
     book = RunBook(folder / "runs.txt")
     catalog = Tasks(book, round_=orders.round, passed=lambda part: death.come_by(HANDLER, MOMENTS[part])).catalog()
     with closing(SqliteStore(folder / "jobs.db", circuit_rules=NO_CIRCUITS)) as store:
@@ -115,11 +120,11 @@ def _scan(store: Store, catalog: Catalog) -> None:
 
 
 def _operate(store: Store, orders: Orders) -> None:
-    ghosts = orders.ghosts
-    store.cancel([ghosts["cancel"]], "ann", _note("cancel"))
-    store.resurrect([ghosts["resurrect"]], "ann", None, _note("resurrect"))
-    store.edit([ghosts["edit"]], Edit(priority=7), "ann", _note("edit"))
-    store.purge([ghosts["purge"]], _note("purge"))
+    ids = {command: [orders.ghosts.get(command, "nobody")] for command in ("cancel", "resurrect", "edit", "purge")}
+    store.cancel(ids["cancel"], "ann", _note("cancel"))
+    store.resurrect(ids["resurrect"], "ann", None, _note("resurrect"))
+    store.edit(ids["edit"], Edit(priority=7), "ann", _note("edit"))
+    store.purge(ids["purge"], _note("purge"))
     for is_paused in (True, False):
         store.change_queue(GHOST_QUEUE, QueueChange(is_paused=is_paused), _note("change_queue"))
 

@@ -85,7 +85,6 @@ def survive(folder: Path) -> Tally:
         check(folder)
         jobs = _jobs(store, _places(folder))
         _check_endings(jobs, book)
-        assert store.totals()[GHOST_QUEUE].succeeded > 0
         return _tally(jobs, store.totals())
 
 

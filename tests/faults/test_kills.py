@@ -11,7 +11,6 @@ import json
 import os
 import random
 import signal
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -49,16 +48,6 @@ POINTS = [
     *(pytest.param(point, id=str(point), marks=pytest.mark.deep) for point in MORE if point.step not in UNREACHED),
 ]
 MONTH = timedelta(days=31)
-
-
-@pytest.fixture(scope="module")
-def cradle() -> Iterator[Cradle]:
-    """
-    Where doomed processes come from.
-    """
-    cradle = Cradle()
-    yield cradle
-    cradle.close()
 
 
 @pytest.fixture(scope="module")

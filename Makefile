@@ -48,12 +48,13 @@ bench: $(VENV)/.dev ## Run the benchmarks
 	@$(BIN)/python -m bench
 
 clean: ## Remove virtual environments, caches and build leftovers; the jobs in .chokaq stay
-	rm -rf tests/azurite/node_modules tests/infra/kusto/node_modules .venv .venv-infra .venv313 $(VENV) $(VENV)-infra build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf tests/azurite/node_modules tests/deck/node_modules tests/infra/kusto/node_modules .venv .venv-infra .venv313 $(VENV) $(VENV)-infra build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path '*/node_modules/*' -prune -exec rm -rf {} +
 
 # What some tests need besides $(VENV): they are skipped, and say why, where it cannot be had.
 test-tools: $(VENV)/.dev
 	@$(BIN)/python -m tests.support.worker_library
+	@$(BIN)/python -m tests.support.axe
 	@$(BIN)/python -m tests.support.azurite
 	@$(BIN)/python -m tests.support.kusto
 

@@ -79,4 +79,3 @@ def _served(req: func.HttpRequest, file: StaticFile) -> func.HttpResponse:
     if req.headers.get("If-None-Match") == file.etag:
         return func.HttpResponse(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     return func.HttpResponse(file.content, headers=headers, mimetype=file.media_type, charset="utf-8")
-

@@ -30,7 +30,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="package")
-def host(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostProcess]:  # noqa: ARG001 - first
+def host(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostProcess]:
     """
     A host with thousands of jobs. Each test touches only jobs and queues that it names.
     """

@@ -88,5 +88,6 @@ class Screen:
         Waits until the job has these values.
         """
         self.host.wait_for(
-            lambda: {**self.job(job_id), **values} == self.job(job_id), f"{job_id} to have {values}, not {self.job(job_id)}"
+            lambda: {**self.job(job_id), **values} == self.job(job_id),
+            f"{job_id} to have {values}, not {self.job(job_id)}",
         )

@@ -29,7 +29,9 @@ def assert_harmless(screen: Screen) -> None:
     assert page.evaluate("window.__x") is None
     assert page.evaluate("document.querySelectorAll('script').length") == 1
     assert page.evaluate("document.querySelectorAll('img:not(.brand img), iframe, object, [onerror]').length") == 0
-    links = page.evaluate("[...document.querySelectorAll('[href], [src]')].map(e => e.getAttribute('href') ?? e.getAttribute('src'))")
+    links = page.evaluate(
+        "[...document.querySelectorAll('[href], [src]')].map(e => e.getAttribute('href') ?? e.getAttribute('src'))"
+    )
     assert [link for link in links if not link.startswith(("#", "deck/assets/"))] == []
 
 

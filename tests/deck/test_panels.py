@@ -24,7 +24,12 @@ PLACES = {
     "active": ("report.csv.v1", "report-00799"),
     "archive": ("email.send.v1", "mail-archived-02599"),
     "dlq?queue=billing": ("invoice.send.v1", "ConnectionResetError"),
-    "dlq?queue=billing&job=invoice-00030": ("Timeline", "Attempt 1 failed", "9007199254741023", "4bf92f3577b34da6a3ce929d0e0e4736"),
+    "dlq?queue=billing&job=invoice-00030": (
+        "Timeline",
+        "Attempt 1 failed",
+        "9007199254741023",
+        "4bf92f3577b34da6a3ce929d0e0e4736",
+    ),
     "errors": ("InvoiceNotFoundError", "Show jobs"),
     "queues": ("billing", "paused", "Zombie timeout"),
     "circuits": ("All circuits",),
@@ -59,7 +64,7 @@ def test_every_panel_shows_its_data(open_deck: OpenDeck, theme: str) -> None:
             expect(screen.page.locator(".columns").get_by_text(text).first).to_be_visible()
 
 
-@pytest.mark.parametrize(("theme", "width"), [("blueprint", 1360), ("carbon", 390)])
+@pytest.mark.parametrize("theme, width", [("blueprint", 1360), ("carbon", 390)])
 def test_no_panel_has_a_serious_fault_of_accessibility(open_deck: OpenDeck, theme: str, width: int) -> None:
     screen = open_deck(theme=theme, width=width)
     faults = {}

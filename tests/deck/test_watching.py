@@ -63,7 +63,8 @@ def test_looks_never_overlap(open_deck: OpenDeck) -> None:
     screen.page.route("**/deck/queues", slowly)
     for _ in range(5):
         screen.page.keyboard.press("u")
-    screen.page.wait_for_response("**/deck/queues")
+    with screen.page.expect_response("**/deck/queues"):
+        pass
 
     calls = module(screen.page, "poller", _OVERLAP)
     assert most <= 2  # The panel and the frame show queues: one look asks for both.
@@ -153,7 +154,8 @@ def test_durations_and_numbers_read_well(open_deck: OpenDeck) -> None:
     found = module(
         open_deck().page,
         "format",
-        "return [0, 0.44, 59.6, 200, 18_120, 273_600].map(m.seconds).concat(m.number(1234567), m.percent(0.0004), m.percent(0.396))",
+        "const lengths = [0, 0.44, 59.6, 200, 18_120, 273_600].map(m.seconds);"
+        "return [...lengths, m.number(1234567), m.percent(0.0004), m.percent(0.396)];",
     )
 
     thin = "\u202f"

@@ -173,4 +173,6 @@ def _invoice(number: int) -> NewJob:
 
 def _report(number: int) -> NewJob:
     payload = json.dumps({"path": f"orders-{number}.csv", "group_by": ["country"], "total": ["amount"]})
-    return NewJob(f"report-{number:05}", "report.csv.v1", payload, queue="reports", tags="nightly", created_by="scheduler")
+    return NewJob(
+        f"report-{number:05}", "report.csv.v1", payload, queue="reports", tags="nightly", created_by="scheduler"
+    )

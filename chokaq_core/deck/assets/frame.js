@@ -94,7 +94,7 @@ function fieldProblems(error) {
 
 function content(state) {
   const panel = PANELS[state.route.place];
-  if (state.data === null && state.problem !== null) return null;
+  if (state.data === null && state.problem !== null) return panel.renderRefused?.(state) ?? null;
   if (state.data === null) return h("p", { class: "empty", "data-key": "loading" }, "Looking …");
   return panel.render(state.data, state);
 }

@@ -46,6 +46,11 @@ export function render({ list, count }, { route, selected, queues }) {
   ];
 }
 
+// What was asked for is refused: the filters stay, so that it can be put right.
+export function renderRefused({ route, queues }) {
+  return filterBar(route, queues?.queues ?? []);
+}
+
 function listBar(route, count) {
   return h(
     "div",

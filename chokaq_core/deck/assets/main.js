@@ -71,6 +71,7 @@ async function look() {
       return true;
     }
     if (route === state.route) state.problem = error;
+    if (route === state.route && isAboutTheRequest(error)) state.data = null; // It answers another question.
     if (!(error instanceof Refused) && !(error instanceof Unreachable)) throw error;
   }
   if (state.me !== null) show();

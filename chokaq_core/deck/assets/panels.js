@@ -1,4 +1,5 @@
-// Every panel by its place in the address: { title, load(route, state), render(data, state) }.
+// Every panel by its place in the address: { title, load(route, state), render(data, state) },
+// and for those whose request can be wrong renderRefused(state).
 
 import * as circuits from "./circuits.js";
 import * as errors from "./errors.js";
@@ -9,7 +10,7 @@ import * as overview from "./overview.js";
 import * as queues from "./queues.js";
 import * as workers from "./workers.js";
 
-const jobs = (title) => ({ title, load: jobList.load, render: jobList.render });
+const jobs = (title) => ({ title, load: jobList.load, render: jobList.render, renderRefused: jobList.renderRefused });
 
 export const PANELS = {
   overview: { title: "Overview", ...overview },

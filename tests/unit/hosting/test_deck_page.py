@@ -69,7 +69,7 @@ def test_only_its_own_scripts_and_styles_may_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "media_type"), [("main.js", "text/javascript"), ("deck.css", "text/css"), ("icon.svg", "image/svg+xml")]
+    "name, media_type", [("main.js", "text/javascript"), ("deck.css", "text/css"), ("icon.svg", "image/svg+xml")]
 )
 def test_files_are_served_by_their_kind(tmp_path: Path, name: str, media_type: str) -> None:
     answer = deck_page.asset(request(name=name), core_of(tmp_path, OPEN))
@@ -112,7 +112,10 @@ def test_the_platforms_sign_in_is_offered_only_where_the_platform_has_one(tmp_pa
 
 @pytest.mark.parametrize("path", sorted(ASSETS.glob("*.js")), ids=lambda path: path.name)
 def test_no_script_parses_markup_or_code_from_text(path: Path) -> None:
-    parsers = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|\beval\(|new Function"
+    parsers = (
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment"
+        r"|\beval\(|new Function"
+    )
 
     assert re.findall(parsers, path.read_text(encoding="utf-8")) == []
 

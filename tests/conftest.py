@@ -16,3 +16,12 @@ pytest.register_assert_rewrite("tests.contract", "tests.faults", "tests.support"
 settings.register_profile("everyday", deadline=None, derandomize=True)
 settings.register_profile("deep", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "everyday"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """
+    Full runs fail where a field case is not guarded.
+    """
+    from tests.support.case_outcomes import CaseOutcomes  # noqa: PLC0415 - after the rewriting is asked for
+
+    config.pluginmanager.register(CaseOutcomes())

@@ -6,10 +6,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from chokaq_core.domain.job import HotJob, NewJob
 from chokaq_core.ports import Beat, Store, Turn, WorkerFacts
 
 
+@pytest.mark.case("C-007")
 def test_times_are_in_utc_and_follow_each_other(real_clock_store: Store) -> None:
     store = real_clock_store
     store.register(WorkerFacts("worker-1", "host-1", capacity=1))
@@ -29,6 +32,7 @@ def test_times_are_in_utc_and_follow_each_other(real_clock_store: Store) -> None
     assert [at.utcoffset() for at in known] == [timedelta(0)] * 5
 
 
+@pytest.mark.case("C-007")
 def test_a_delay_begins_when_the_job_is_stored(real_clock_store: Store) -> None:
     store = real_clock_store
     store.enqueue([NewJob("a", "t", "1", delay=timedelta(hours=1))])

@@ -54,6 +54,7 @@ def rivals(kind: StoreKind, source: StoreSource) -> Iterator[Sequence[Store]]:
         yield [stores[number % len(stores)] for number in range(THREADS)]
 
 
+@pytest.mark.case("C-008")
 class TestDraining:
     def test_eight_threads_start_every_job_once(self, rivals: Sequence[Store]) -> None:
         _enqueue(rivals[0], 2000)
@@ -62,6 +63,7 @@ class TestDraining:
 
         _check_all_were_run_once(rivals[0], [job_id for ids in found for job_id in ids], 2000)
 
+    @pytest.mark.case("C-065")
     def test_eight_threads_in_each_of_three_processes_start_every_job_once(
         self, open_shared: Callable[[], Store], shared_source: StoreSource
     ) -> None:

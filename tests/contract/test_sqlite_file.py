@@ -55,6 +55,7 @@ def _is_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestFile:
+    @pytest.mark.case("C-065")
     @pytest.mark.parametrize(
         "name",
         ["job store.db", "#1.db", "what?mode=ro&x=1.db", "100%20.db", "caf\u00e9 \U0001f680.db", "file:x.db", ";.db"],
@@ -111,6 +112,7 @@ class TestMemory:
 
             assert (one.counts().hot, other.counts().hot) == (1, 0)
 
+    @pytest.mark.case("C-065")
     def test_threads_share_it(self) -> None:
         with closing(SqliteSource(None).open()) as store:
             at_once([partial(store.enqueue, [NewJob(f"job-{n}", "t", "1")]) for n in range(8)])
@@ -159,6 +161,7 @@ class _BreakingClock(SteppedClock):
         return super().now()
 
 
+@pytest.mark.case("C-065")
 class TestOutsideWriters:
     def test_a_store_waits_for_one_to_finish(self, path: Path, store: SqliteStore) -> None:
         with _outside_writer(path) as outsider, ThreadPoolExecutor(1) as pool:
@@ -224,6 +227,7 @@ class TestRefusals:
         with closing(SqliteStore(path)) as store, pytest.raises(StoreRefusedError, match="no such table"):
             store.enqueue([JOB])
 
+    @pytest.mark.case("C-065")
     def test_a_file_that_may_only_be_read(self, public_folder: Path) -> None:
         path = public_folder / "jobs.db"
         with closing(SqliteSource(path).open()) as store:

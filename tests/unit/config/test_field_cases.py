@@ -22,6 +22,7 @@ KEY = "k" * 32
 VAULT = "@Microsoft.KeyVault(SecretUri=https://kv-example.vault.azure.net/secrets/db/)"
 
 
+@pytest.mark.case("C-015")
 class TestC015MaxAttempts:
     @pytest.mark.parametrize("given, runs", [("1", 1), ("2", 2)])
     def test_it_counts_runs_in_all(self, given: str, runs: int, app_folder: Path) -> None:
@@ -43,6 +44,7 @@ class TestC015MaxAttempts:
         ]
 
 
+@pytest.mark.case("C-050")
 class TestC050Durations:
     @pytest.mark.parametrize(
         "given, value",
@@ -94,6 +96,7 @@ class TestC050Durations:
         ]
 
 
+@pytest.mark.case("C-052")
 class TestC052UnresolvedReferences:
     @pytest.mark.parametrize("name", ["SqlServer.ConnectionString", "Deck.ReadKey", "Retry.MaxAttempts", "Sqlite.Path"])
     @pytest.mark.parametrize(
@@ -143,6 +146,7 @@ class TestC052UnresolvedReferences:
         assert loaded.sqlserver.connection.password.reveal() == "b"
 
 
+@pytest.mark.case("C-054")
 class TestC054MaxWorkers:
     @pytest.mark.parametrize("given", ["0", "-1", "1.5", "", "all", "1000000"])
     def test_of_a_queue_nothing_but_null_means_no_limit(self, given: str, problems: Problems) -> None:

@@ -130,6 +130,7 @@ class TestTheFiles:
 
         assert [name for name, batch in BATCHES.items() if pattern.search(batch.text)] == []
 
+    @pytest.mark.case("C-008")
     @pytest.mark.parametrize("name", sorted(BATCHES))
     def test_readpast_stands_beside_what_row_versioning_needs(self, name: str) -> None:
         hints = re.findall(r"WITH \(([^)]*READPAST[^)]*)\)?", BATCHES[name].text)

@@ -69,6 +69,7 @@ def test_timeouts_are_whole_seconds_and_never_for_ever(span: timedelta, expected
     assert whole_seconds(span) == expected
 
 
+@pytest.mark.case("C-008")
 def test_a_session_rolls_back_on_any_error_and_reads_what_is_committed() -> None:
     lines = SETTINGS.format(lock_timeout=15_000).strip().splitlines()
 
@@ -80,5 +81,6 @@ def test_a_session_rolls_back_on_any_error_and_reads_what_is_committed() -> None
     ]
 
 
+@pytest.mark.case("C-008")
 def test_the_driver_managers_pool_is_off() -> None:
     assert pyodbc.pooling is False

@@ -1,0 +1,79 @@
+"""
+A part of pytest: a run of all tests fails where a field case has no test that passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from tests.support.marked_tests import marked_tests
+
+
+class CaseOutcomes:
+    """
+    Watches how the tests of each case end. Says nothing where only some of them were asked for.
+    """
+
+    def __init__(self, expected: Iterable[str] | None = None) -> None:
+        """
+        Knows by `expected` whether a run is a full one.
+
+        Args:
+            expected: what pytest calls the tests without which a run is not a full one, parameters left out; by
+                default those that name a case and belong to everyday runs.
+        """
+        everyday = (test.node_id for test in marked_tests() if not test.is_deep)
+        self._expected = set(everyday if expected is None else expected)
+        self._cases: dict[str, list[str]] = {}
+        self._passed: set[str] = set()
+        self._failed: set[str] = set()
+        self._faults: list[str] = []
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """
+        Looks whether all tests of cases are there.
+        """
+        if self._expected <= {item.nodeid.partition("[")[0] for item in session.items}:
+            self._cases = {item.nodeid: _cases_of(item) for item in session.items}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """
+        Notes what passed or failed.
+        """
+        cases = self._cases.get(report.nodeid, ())
+        if report.failed:
+            self._failed.update(cases)
+        elif report.passed and report.when == "call":
+            self._passed.update(cases)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """
+        Fails the run where a case is not guarded.
+        """
+        is_judged = bool(self._cases) and not session.config.option.collectonly
+        self._faults = list(self._found()) if is_judged else []
+        if self._faults and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """
+        Tells the cases that are not guarded.
+        """
+        if self._faults:
+            terminalreporter.section("field cases")
+            for fault in self._faults:
+                terminalreporter.write_line(fault, red=True)
+
+    def _found(self) -> Iterator[str]:
+        for case in sorted({case for cases in self._cases.values() for case in cases}):
+            if case in self._failed:
+                yield f"{case}: a test failed"
+            elif case not in self._passed:
+                yield f"{case}: no test passed"
+
+
+def _cases_of(item: pytest.Item) -> list[str]:
+    return [str(case) for mark in item.iter_markers("case") for case in mark.args]

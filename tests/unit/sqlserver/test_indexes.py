@@ -29,7 +29,7 @@ INDEXES = {match["name"]: match for match in CREATED.finditer(SCHEMA)}
         ("UX_JobsHot_IdempotencyKey", "JobsHot", "IdempotencyKey", None, "IdempotencyKey IS NOT NULL"),
         ("IX_JobsHot_Created", "JobsHot", "CreatedAtUtc, Id", None, None),
         ("IX_JobsArchive_Finished", "JobsArchive", "FinishedAtUtc, Id", None, None),
-        ("IX_JobsDLQ_Failed", "JobsDLQ", "FailedAtUtc, Id", None, None),
+        ("IX_JobsDLQ_Failed", "JobsDLQ", "FailedAtUtc, Id", "FailureReason, Queue, Type", None),
         ("IX_OperatorLog_At", "OperatorLog", "AtUtc", None, None),
         ("IX_IdempotencyClaims_Expires", "IdempotencyClaims", "ExpiresAtUtc", None, "ExpiresAtUtc IS NOT NULL"),
         ("IX_MetricBuckets_Unfolded", "MetricBuckets", "BucketUtc", None, "Shard <> ''"),

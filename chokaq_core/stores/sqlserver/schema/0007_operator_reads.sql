@@ -26,5 +26,6 @@ IF NOT EXISTS (SELECT 1 FROM sys.indexes WHERE name = N'IX_JobsArchive_Finished'
 CREATE INDEX IX_JobsArchive_Finished ON [chokaq].JobsArchive (FinishedAtUtc, Id);
 GO
 
+-- With what lists filter by, so that dead jobs which do not match are passed over without being read.
 IF NOT EXISTS (SELECT 1 FROM sys.indexes WHERE name = N'IX_JobsDLQ_Failed' AND object_id = OBJECT_ID(N'[chokaq].JobsDLQ'))
-CREATE INDEX IX_JobsDLQ_Failed ON [chokaq].JobsDLQ (FailedAtUtc, Id);
+CREATE INDEX IX_JobsDLQ_Failed ON [chokaq].JobsDLQ (FailedAtUtc, Id) INCLUDE (FailureReason, Queue, Type);

@@ -73,6 +73,7 @@ ORDER BY a.FinishedAtUtc, a.Id
 OFFSET (@look - 1) ROWS FETCH NEXT 1 ROWS ONLY;
 
 -- name: count_archive
+-- Up to the first entry that is not looked at, that one left out.
 -- takes: low datetime2(6), high datetime2(6), after_id varchar(50), look int, has_queue bit,
 --   queue varchar(255), has_type bit, type_key varchar(255), has_search bit, search nvarchar(1000)
 DECLARE @last_at datetime2(6), @last_id varchar(50);

@@ -83,6 +83,7 @@ ORDER BY d.FailedAtUtc, d.Id
 OFFSET (@look - 1) ROWS FETCH NEXT 1 ROWS ONLY;
 
 -- name: count_dlq
+-- Up to the first entry that is not looked at, that one left out.
 -- takes: low datetime2(6), high datetime2(6), after_id varchar(50), look int, has_queue bit,
 --   queue varchar(255), has_type bit, type_key varchar(255), has_search bit, search nvarchar(1000), reason int null,
 --   has_error_text bit, error_text nvarchar(1000)

@@ -75,6 +75,7 @@ ORDER BY h.CreatedAtUtc, h.Id
 OFFSET (@look - 1) ROWS FETCH NEXT 1 ROWS ONLY;
 
 -- name: count_hot
+-- Up to the first entry that is not looked at, that one left out.
 -- takes: low datetime2(6), high datetime2(6), after_id varchar(50), look int, has_queue bit,
 --   queue varchar(255), has_type bit, type_key varchar(255), has_search bit, search nvarchar(1000), status int null
 DECLARE @last_at datetime2(6), @last_id varchar(50);

@@ -19,7 +19,7 @@ BEGIN
 END;
 SELECT @now AS Now, @version AS Version;
 -- include: schema_tables
-IF @version = @expected AND (SELECT COUNT(*) FROM sys.tables AS t INNER JOIN sys.schemas AS s ON s.schema_id = t.schema_id
+IF @version >= @expected AND (SELECT COUNT(*) FROM sys.tables AS t INNER JOIN sys.schemas AS s ON s.schema_id = t.schema_id
     WHERE LOWER(s.name) = LOWER(@schema_name) AND LOWER(t.name) IN (
         'jobshot', 'queues', 'lanes', 'workers', 'timers', 'circuits'
     )) = 6

@@ -8,16 +8,21 @@ IF @@ROWCOUNT = 0
     VALUES (@worker, @host, @now, @now, @capacity, @state);
 
 -- name: retire
+-- The last worker out asks for a wake for the next due time: at once for a job that came due since the last look.
 -- takes: worker varchar(100), wake_horizon ahead
-DECLARE @is_full bit = 0, @next_due datetime2(6), @wake_at datetime2(6), @wake_in int;
+DECLARE @is_full bit = 0, @is_worker_looking bit, @next_due datetime2(6), @wake_at datetime2(6), @wake_in int;
 BEGIN TRANSACTION;
 UPDATE [chokaq].Workers SET State = 'stopped', LookingUntilUtc = NULL, Active = 0, HeartbeatUtc = @now
 WHERE WorkerId = @worker;
--- include: claim_next_due
-IF NOT EXISTS (SELECT 1 FROM [chokaq].Workers AS w WHERE w.LookingUntilUtc > @now AND w.State = 'running')
+-- include: enqueue_is_worker_looking
+IF @is_worker_looking = 0
+BEGIN
+    -- include: claim_next_due
     SET @wake_at = @next_due;
--- include: wake_ask
-IF @wake_at <= @now SET @wake_in = 0;
+    -- include: wake_ask
+    IF @next_due <= @now
+        SET @wake_in = 0;
+END;
 COMMIT TRANSACTION;
 SELECT @wake_in AS WakeInMicros;
 

@@ -152,6 +152,7 @@ class TestOrderWithinAQueue:
 
 
 class TestDelayedJobs:
+    @pytest.mark.case("C-024")
     def test_a_job_is_claimable_from_its_due_time_on(self, stage: Stage) -> None:
         job = stage.add(delay=MINUTE)
         stage.clock.advance(MINUTE - MICROSECOND)
@@ -257,6 +258,7 @@ class TestTurnsBetweenQueues:
 
 
 class TestClosedQueues:
+    @pytest.mark.case("C-060")
     @pytest.mark.parametrize("control", [{"is_paused": True}, {"is_active": False}])
     def test_nothing_is_claimed_from_a_closed_queue(self, stage: Stage, control: dict[str, bool]) -> None:
         stage.add_many(3, queue="closed", priority=1000)
@@ -335,6 +337,7 @@ class TestMaxWorkers:
 
         assert stage.claim() == [second.id]
 
+    @pytest.mark.case("C-054")
     def test_a_limit_below_what_runs_stops_claims_until_enough_has_ended(self, stage: Stage) -> None:
         stage.add_many(10, queue="mail")
         running = stage.turn(want=3).claimed

@@ -76,6 +76,8 @@ def test_what_was_not_given_stays_empty_or_takes_its_default(stage: Stage) -> No
     assert (job.idempotency_key, job.tags, job.created_by, job.trace_parent) == (None, None, None, None)
 
 
+@pytest.mark.case("C-024")
+@pytest.mark.case("C-025")
 @pytest.mark.parametrize(
     "delay,due_at,expected",
     [
@@ -195,6 +197,7 @@ def test_a_key_still_stands_for_the_payload_that_an_edit_gave_its_job(stage: Sta
     assert answer.items == (EnqueueItem(KEY_CONFLICT, first.id), EnqueueItem(DUPLICATE, first.id))
 
 
+@pytest.mark.case("C-020")
 @pytest.mark.parametrize("place", [Place.ARCHIVE, Place.DLQ, Place.ABSENT])
 def test_a_key_is_free_once_its_job_has_ended(stage: Stage, place: Place) -> None:
     stage.put(place, idempotency_key="order-7")
@@ -226,6 +229,7 @@ def test_two_jobs_without_a_key_never_conflict(stage: Stage) -> None:
     assert [item.outcome for item in answer.items] == [CREATED, CREATED]
 
 
+@pytest.mark.case("C-031")
 def test_answers_stand_in_the_order_of_the_jobs_and_a_bad_one_spoils_nothing(stage: Stage) -> None:
     running = stage.running(idempotency_key="held").lease.job_id
     archived = stage.archived().lease.job_id
@@ -251,6 +255,7 @@ def test_answers_stand_in_the_order_of_the_jobs_and_a_bad_one_spoils_nothing(sta
     assert stage.store.counts() == PillarCounts(hot=3, archive=1, dlq=0)
 
 
+@pytest.mark.case("C-031")
 def test_jobs_of_one_batch_are_judged_against_those_before_them(stage: Stage) -> None:
     jobs = [
         NewJob("a", "t", "1", idempotency_key="k"),

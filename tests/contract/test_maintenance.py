@@ -21,6 +21,7 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
 
+@pytest.mark.case("C-041")
 class TestExpiry:
     @pytest.mark.parametrize("pillar", [Place.ARCHIVE, Place.DLQ])
     def test_jobs_that_ended_so_long_ago_are_deleted_oldest_first(self, stage: Stage, pillar: Place) -> None:

@@ -117,6 +117,7 @@ class TestResurrect:
         assert not again.is_cancel_requested
         assert (again.attempt, again.lease.number) == (1, 2)
 
+    @pytest.mark.case("C-043")
     def test_it_is_refused_while_an_active_job_holds_the_same_key(self, stage: Stage) -> None:
         dead = stage.dead(idempotency_key="order-7")
         holder = stage.add(idempotency_key="order-7")
@@ -125,6 +126,7 @@ class TestResurrect:
         stage.store.cancel([holder.id], "ann")
         assert list(stage.store.resurrect([dead.lease.job_id], "ann")) == [RESURRECTED]
 
+    @pytest.mark.case("C-043")
     def test_of_two_dead_jobs_with_one_key_the_first_comes_back(self, stage: Stage) -> None:
         ids = [stage.dead(idempotency_key="order-7").lease.job_id for _ in range(2)]
 

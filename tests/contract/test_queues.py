@@ -55,6 +55,7 @@ class TestControls:
         assert stage.queue("default") == OPEN_DEFAULT
 
 
+@pytest.mark.case("C-060")
 class TestClosing:
     @pytest.mark.parametrize("control", [{"is_paused": True}, {"is_active": False}])
     def test_fetched_jobs_go_back_and_running_ones_go_on(self, stage: Stage, control: dict[str, bool]) -> None:

@@ -88,6 +88,7 @@ def _check_all_were_run_once(store: Store, started: list[str], count: int) -> No
     assert sum(bucket.completed for bucket in store.buckets(LONG_AGO)) == count
 
 
+@pytest.mark.case("C-020")
 class TestKeys:
     def test_of_many_threads_with_one_key_one_creates_the_job(self, rivals: Sequence[Store]) -> None:
         found = at_once([partial(enqueue_each_key, store, f"t{n}", n, 40) for n, store in enumerate(rivals)])
@@ -138,6 +139,7 @@ class TestRescuers:
         moved = [job.job_id for jobs in found for job in jobs]
         assert (len(moved), len(set(moved))) == (60, 60)
 
+    @pytest.mark.case("C-001")
     def test_a_job_is_either_settled_or_buried(self, rivals: Sequence[Store]) -> None:
         worker, rescuer = rivals[0], rivals[1]
         for number in range(1, ROUNDS + 1):
@@ -161,6 +163,8 @@ def _running(store: Store, number: int) -> Lease:
     return claimed.lease
 
 
+@pytest.mark.case("C-008")
+@pytest.mark.case("C-009")
 class TestLimits:
     def test_a_limit_is_never_exceeded_however_many_claim(self, rivals: Sequence[Store]) -> None:
         _enqueue(rivals[0], 200, queues=1)
@@ -209,6 +213,7 @@ class _Sampler:
 
 
 class TestOperatorsAgainstWorkers:
+    @pytest.mark.case("C-043")
     def test_a_key_goes_either_to_the_resurrected_or_to_the_new_job(self, rivals: Sequence[Store]) -> None:
         operator, producer = rivals[0], rivals[1]
         for number in range(1, ROUNDS + 1):
@@ -245,6 +250,7 @@ class TestOperatorsAgainstWorkers:
             assert worker.beat(Beat("worker")).held.keys() == ({job_id} - answer.stale)
             operator.bury([Burial(suspect, AS_ZOMBIE, BOOM) for suspect in operator.suspects(SOON, 10).jobs])
 
+    @pytest.mark.case("C-060")
     def test_once_a_pause_has_returned_nothing_is_fetched_and_nothing_more_is_claimed(
         self, rivals: Sequence[Store]
     ) -> None:

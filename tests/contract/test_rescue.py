@@ -175,6 +175,7 @@ class TestBury:
         }
         assert stage.store.totals() == {"mail": Totals(retried=1)}
 
+    @pytest.mark.case("C-007")
     def test_a_job_that_has_beaten_since_is_left_alone(self, stage: Stage) -> None:
         lease = stage.running().lease
         stage.clock.advance(MINUTE)
@@ -186,6 +187,7 @@ class TestBury:
         assert _bury(stage, found, FOR_RETRY) == [False]
         assert snapshot(stage, lease.job_id) == before
 
+    @pytest.mark.case("C-001")
     def test_a_job_under_another_lease_is_left_alone(self, stage: Stage) -> None:
         lease = stage.running().lease
         stage.clock.advance(MINUTE)
@@ -229,6 +231,7 @@ class TestBury:
         assert list(stage.store.bury(burials)) == [True, False, True, True]
         assert stage.store.counts() == PillarCounts(hot=1, archive=1, dlq=2)
 
+    @pytest.mark.case("C-001")
     def test_the_lost_worker_settles_nothing_any_more(self, stage: Stage) -> None:
         lease = stage.running().lease
         stage.clock.advance(MINUTE)
@@ -239,6 +242,7 @@ class TestBury:
         assert answer.stale == {lease.job_id}
         assert place_of(stage.store, lease.job_id) is Place.DLQ
 
+    @pytest.mark.case("C-009")
     def test_it_frees_the_place_in_a_limited_queue(self, stage: Stage) -> None:
         stage.set_queue("mail", max_workers=1)
         stage.running(queue="mail")

@@ -256,6 +256,7 @@ class TestHandBack:
 
 
 class TestDueTimesBeyondTheCalendar:
+    @pytest.mark.case("C-011")
     @pytest.mark.parametrize(
         "move", [lambda lease, delay: retry(lease, delay, BOOM), postpone], ids=["retry", "postpone"]
     )

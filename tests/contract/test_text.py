@@ -67,6 +67,7 @@ ODD_TEXTS = [
 ]
 
 
+@pytest.mark.case("C-022")
 class TestExactCharacters:
     def test_keys_that_only_look_alike_are_different_keys(self, stage: Stage) -> None:
         jobs = [stage.new_job(idempotency_key=key, payload=f"{n}") for n, key in enumerate(LOOKALIKES)]
@@ -107,6 +108,7 @@ class TestExactCharacters:
         stage.settle(complete(claimed.lease, 1.0))
         assert stage.archived_row("A").payload == stage.dead_row("a").payload
 
+    @pytest.mark.case("C-029")
     def test_queues_that_only_look_alike_are_different_queues(self, stage: Stage) -> None:
         names = ["a", "a.b", "a-b", "a_b", "0", "00", "q" * 255, "q" * 254]
         for name in names:
@@ -117,6 +119,7 @@ class TestExactCharacters:
         assert [row.name for row in stage.store.queues() if row.is_paused] == ["a-b"]
         assert {job.queue for job in stage.turn(want=20).claimed} == set(names) - {"a-b"}
 
+    @pytest.mark.case("C-029")
     def test_types_that_only_look_alike_are_different_types(self, stage: Stage) -> None:
         types = ["email.v1", "Email.v1", "email.V1", "email_v1", "email.v1!", "t" * 255]
         for type_key in types:
@@ -169,6 +172,7 @@ class TestTextComesBackAsItWas:
         assert stage.dead_row(waiting).last_modified_by == text
         assert stage.store.beat(Beat(WORKER)).held[running.job_id].cancel_requested_by == text
 
+    @pytest.mark.case("C-033")
     @pytest.mark.parametrize(
         "payload",
         [
@@ -211,6 +215,7 @@ class TestTextComesBackAsItWas:
         assert (archived.payload, archived.result) == (payload, payload)
         assert (dead.payload, dead.error_details) == (payload, payload)
 
+    @pytest.mark.case("C-016")
     def test_an_error_whose_own_text_is_not_storable_is_recorded_all_the_same(self, stage: Stage) -> None:
         lease = stage.running().lease
         error = error_facts(ValueError("nul \x00, lone \ud800, emoji \U0001f680"))

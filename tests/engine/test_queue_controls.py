@@ -88,6 +88,7 @@ def running(rig: Rig) -> int:
     return {row.name: row.running for row in rig.store.queues()}["default"]
 
 
+@pytest.mark.case("C-054")
 def test_a_limit_below_what_runs_lets_it_end_and_admits_none_until_there_is_room(
     clocked_store: Store, clock: SteppedClock
 ) -> None:

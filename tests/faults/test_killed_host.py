@@ -88,6 +88,7 @@ def host(tmp_path: Path) -> Iterator[HostProcess]:
     host.kill()
 
 
+@pytest.mark.case("C-058")
 def test_nothing_is_lost_and_nothing_runs_twice_when_the_host_is_killed(host: HostProcess) -> None:
     """
     Started work waits in the DLQ as Zombie, or runs again where its handler allows it; waiting work completes.
@@ -116,6 +117,7 @@ def test_nothing_is_lost_and_nothing_runs_twice_when_the_host_is_killed(host: Ho
     assert runs["end long-0"] == runs["end long-1"] == 0
 
 
+@pytest.mark.case("C-058")
 def test_a_host_that_is_told_to_stop_lets_its_jobs_finish_and_leaves_the_rest_waiting(host: HostProcess) -> None:
     for n in range(4):
         _post(host, "long.v1", f"long-{n}")

@@ -57,6 +57,13 @@ REFUSED_JOBS: list[tuple[str, dict[str, Any], int, str, str]] = [
 ]
 
 
+@pytest.mark.case("C-022")
+@pytest.mark.case("C-025")
+@pytest.mark.case("C-026")
+@pytest.mark.case("C-029")
+@pytest.mark.case("C-035")
+@pytest.mark.case("C-039")
+@pytest.mark.case("C-050")
 @pytest.mark.parametrize("job,status,field,rule", [r[1:] for r in REFUSED_JOBS], ids=[r[0] for r in REFUSED_JOBS])
 def test_a_bad_job_is_refused_by_field_and_rule_and_nothing_is_written(
     example_host: HostProcess, job: dict[str, Any], status: int, field: str, rule: str
@@ -87,6 +94,7 @@ RAW_BODIES: list[tuple[str, bytes, int, str]] = [
 ]
 
 
+@pytest.mark.case("C-033")
 @pytest.mark.parametrize("body,status,detail", [r[1:] for r in RAW_BODIES], ids=[r[0] for r in RAW_BODIES])
 @pytest.mark.parametrize("path", ["/api/jobs", "/api/jobs/batch"])
 def test_a_bad_body_is_refused_before_it_is_looked_into(

@@ -354,6 +354,7 @@ class TestBadInput:
 
         assert (reply.status, reply.headers["Content-Type"]) == (status, "application/problem+json")
 
+    @pytest.mark.case("C-054")
     @pytest.mark.parametrize(
         "body,status,field",
         [

@@ -60,6 +60,7 @@ def test_all_is_well(tmp_path: Path, store: SqliteStore) -> None:
     assert set(body["checks"]) == {"chokaq_configuration", "chokaq_worker", "chokaq_queue_saturation"}
 
 
+@pytest.mark.case("C-062")
 def test_work_that_waits_without_a_worker_is_unhealthy_and_names_the_queue(
     tmp_path: Path, store: SqliteStore, clock: SteppedClock
 ) -> None:
@@ -119,6 +120,7 @@ def test_a_job_that_came_due_while_nobody_claimed_is_lag(
     assert body["checks"]["chokaq_queue_saturation"]["data"]["lag_seconds"] == 7.0
 
 
+@pytest.mark.case("C-062")
 def test_a_silent_timer_is_unhealthy(tmp_path: Path, store: SqliteStore, clock: SteppedClock) -> None:
     store.timer_started("poll")
     store.timer_finished("poll", "ok", has_succeeded=True)

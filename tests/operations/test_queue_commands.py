@@ -45,6 +45,7 @@ def test_a_change_is_made_written_down_and_told_of(
     assert desk.wakes.count == wakes
 
 
+@pytest.mark.case("C-054")
 @pytest.mark.parametrize(
     "change,field",
     [

@@ -77,7 +77,7 @@ def _tests_in(path: Path) -> Iterator[MarkedTest]:
         return
     module = ast.parse(text)
     for owner, test in _functions(module):
-        marks = [mark for node in (owner, test) if node is not None for mark in node.decorator_list]
+        marks = _marks_of_all(module) + [mark for node in (owner, test) if node for mark in node.decorator_list]
         for case in _cases(marks):
             name = f"{owner.name}.{test.name}" if owner is not None else test.name
             is_deep = any(ast.unparse(mark) == "pytest.mark.deep" for mark in marks)
@@ -91,6 +91,18 @@ def _functions(module: ast.Module) -> Iterator[tuple[ast.ClassDef | None, _Defin
         for function in inner:
             if isinstance(function, _Definition) and function.name.startswith("test_"):
                 yield (node if isinstance(node, ast.ClassDef) else None), function
+
+
+def _marks_of_all(module: ast.Module) -> list[ast.expr]:
+    """
+    What `pytestmark` lays on every test of the file.
+    """
+    values = [node.value for node in module.body if isinstance(node, ast.Assign) and _is_for_all(node)]
+    return [mark for value in values for mark in (value.elts if isinstance(value, ast.List) else [value])]
+
+
+def _is_for_all(node: ast.Assign) -> bool:
+    return [ast.unparse(target) for target in node.targets] == ["pytestmark"]
 
 
 def _cases(marks: list[ast.expr]) -> list[str]:

@@ -60,6 +60,7 @@ def test_a_broken_secret_is_named_and_not_shown(library: WorkerLibrary, variable
     assert "hunter2" not in library.output()
 
 
+@pytest.mark.case("C-052")
 def test_an_unresolved_reference_is_named(library: WorkerLibrary) -> None:
     reference = "@Microsoft.KeyVault(SecretUri=https://v.vault.azure.net/secrets/s)"
     library.reload({"ChokaQ__SqlServer__ConnectionString": reference})

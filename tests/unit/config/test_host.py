@@ -73,6 +73,7 @@ def test_a_developers_machine_is_not_azure(environ: dict[str, str], problems: Pr
     assert problems(environ) == []
 
 
+@pytest.mark.case("C-058")
 @pytest.mark.parametrize(
     "timeout, overrides, expected",
     [
@@ -136,6 +137,7 @@ def test_without_a_valid_timeout_of_a_job_the_hosts_is_not_judged(problems: Prob
     assert len(problems({"ChokaQ__Functions__DrainBudget": "x"})) == 1
 
 
+@pytest.mark.case("C-056")
 @pytest.mark.parametrize(
     "queues, expected",
     [

@@ -88,6 +88,7 @@ def test_a_value_at_the_edge_of_its_rule_is_accepted(options: dict[str, Any]) ->
     assert getattr(registered(**options), name) == options[name]
 
 
+@pytest.mark.case("C-015")
 @pytest.mark.parametrize(
     "options,rule",
     [

@@ -115,6 +115,7 @@ def test_a_port_that_nobody_listens_on_is_unavailable() -> None:
         store.counts()
 
 
+@pytest.mark.case("C-057")
 @pytest.mark.parametrize("behave", [_hang, _close, _reset, _close_after_hearing, _answer_nonsense])
 def test_a_server_that_does_not_answer_is_unavailable_within_the_login_timeout(behave: Behave) -> None:
     with _listening(behave) as (port, _), closing(_store(port)) as store:

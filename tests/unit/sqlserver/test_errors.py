@@ -47,12 +47,14 @@ def _error(state: str, text: str) -> Exception:
 
 
 class TestNumbers:
+    @pytest.mark.case("C-057")
     @pytest.mark.parametrize("number", TRANSIENT)
     def test_what_passes_by_itself_is_unavailable(self, number: int) -> None:
         error = _error("HY000", f"It said so. ({number})")
 
         assert isinstance(store_error(error, fault_of(error)), StoreUnavailableError)
 
+    @pytest.mark.case("C-057")
     @pytest.mark.parametrize("number", FOR_A_PERSON)
     def test_what_needs_a_person_is_refused(self, number: int) -> None:
         error = _error("42000", f"It said so. ({number})")
@@ -87,6 +89,7 @@ class TestNumbers:
 
 
 class TestStates:
+    @pytest.mark.case("C-057")
     @pytest.mark.parametrize("state", STATES_OF_LOST_CONNECTIONS)
     def test_a_connection_that_is_gone_is_unavailable(self, state: str) -> None:
         fault = fault_of(_error(state, "something (0)"))

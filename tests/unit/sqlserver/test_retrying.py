@@ -25,6 +25,7 @@ def _milliseconds(kind: FaultKind, repetitions: int, roll: float) -> int | None:
     return None if pause is None else round(pause.total_seconds() * 1000)
 
 
+@pytest.mark.case("C-057")
 @pytest.mark.parametrize(
     "kind,repetitions,roll,expected",
     [

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { h } from "./dom.js";
-import { number, time } from "./format.js";
+import { className, number, time } from "./format.js";
 import { chip, panel, table } from "./parts.js";
 import { to } from "./router.js";
 
@@ -26,7 +26,7 @@ const COLUMNS = [
     label: "Error",
     class: "wide",
     cell: (group) => [
-      h("div", {}, chip(group.reason, "bad"), h("b", { class: "text" }, group.error_type ?? "")),
+      h("div", {}, chip(group.reason, "bad"), h("b", { class: "text", title: group.error_type }, className(group.error_type ?? ""))),
       group.error_line && h("div", { class: "text clip muted", title: group.error_line }, group.error_line),
     ],
   },

@@ -54,6 +54,11 @@ export function jobs(count) {
   return count === 1 ? "1 job" : `${number(count)} jobs`;
 }
 
+// The class of a dotted name, such as `jobs.errors.NoAddress`; any other text as it is.
+export function className(name) {
+  return /^[\p{L}\p{N}_.]+$/u.test(name) ? name.slice(name.lastIndexOf(".") + 1) : name;
+}
+
 // `MaxRetriesExceeded` as `max retries exceeded`.
 export function words(name) {
   return name.replace(/([a-z])([A-Z])/g, "$1 $2").replaceAll("_", " ").toLowerCase();

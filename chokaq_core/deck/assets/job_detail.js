@@ -50,7 +50,7 @@ function missing(job) {
 function body(job, route) {
   return [
     h("p", { class: "line wrap", "data-key": "id" }, h("span", { class: "text mono small" }, job.id), copyButton(job.id, "the id")),
-    h("p", { class: "line wrap", "data-key": "chips" }, chip(job.status), job.reason && chip(job.reason, "bad"),
+    h("p", { class: "line wrap", "data-key": "chips" }, chip(job.status), job.reason && job.reason !== job.status && chip(job.reason, "bad"),
       job.cancel_requested_at && chip("cancel", "warn", "cancel asked"), elsewhere(job, route)),
     mayOperate() && commandButtons(job),
     job.progress !== null && h("div", { "data-key": "progress" }, progress(job)),

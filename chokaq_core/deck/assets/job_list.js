@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { openCommand, BULK } from "./commands.js";
 import { h } from "./dom.js";
 import { exportList } from "./export.js";
-import { milliseconds, number, time } from "./format.js";
+import { className, milliseconds, number, time } from "./format.js";
 import { filterBar } from "./job_filters.js";
 import { loadDetail } from "./job_detail.js";
 import { button, chip, progress, table } from "./parts.js";
@@ -171,8 +171,8 @@ const error = () => ({
 
 // The type stands out; the line begins with it as a rule.
 function errorText({ error_type: type, error_line: line }) {
-  const rest = line?.startsWith(type) ? line.slice(type.length) : line && ` ${line}`;
-  return [h("b", {}, type), rest && h("span", { class: "muted" }, rest)];
+  const rest = type && line?.startsWith(type) ? line.slice(type.length) : line && ` ${line}`;
+  return [type && h("b", {}, className(type)), rest && h("span", { class: "muted" }, rest)];
 }
 
 const duration = () => ({ label: "Took", class: "number", cell: (row) => milliseconds(row.duration_ms) });

@@ -438,8 +438,10 @@ class SchemaState:
     @property
     def is_ready(self) -> bool:
         """
-        Whether the code can work with this schema. A newer one will do: scripts add and never take away, so that a
-        release can be rolled back and two releases can run side by side during an update.
+        Whether the code can work with this schema.
+
+        A newer one will do: scripts add and never take away, so that a release can be rolled back and two releases can
+        run side by side during an update.
         """
         return not self.missing_tables and self.version >= self.expected_version
 

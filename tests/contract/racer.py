@@ -15,7 +15,7 @@ from typing import Any
 
 from chokaq_core.domain.job import NewJob
 from chokaq_core.ports import Store, Turn
-from tests.contract.racing import at_once, drain
+from tests.contract.racing import at_once, drain, has_succeeded
 from tests.contract.sources import open_address
 
 
@@ -25,6 +25,13 @@ def drain_with_threads(store: Store, *, name: str, threads: int) -> list[str]:
     """
     found = at_once([partial(drain, store, f"{name}-t{number}") for number in range(threads)])
     return [job_id for ids in found for job_id in ids]
+
+
+def drain_until(store: Store, *, name: str, total: int) -> list[str]:
+    """
+    Every id that this process started until so many jobs had succeeded in all.
+    """
+    return drain(store, name, partial(has_succeeded, store, total))
 
 
 def enqueue_keys(store: Store, *, name: str, threads: int, keys: int) -> list[list[str]]:
@@ -67,6 +74,7 @@ def prepare(store: Store, *, name: str) -> dict[str, Any]:
 TASKS: dict[str, Callable[..., object]] = {
     "claim": claim_with_threads,
     "drain": drain_with_threads,
+    "drain_until": drain_until,
     "enqueue_keys": enqueue_keys,
     "prepare": prepare,
 }

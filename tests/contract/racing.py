@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from chokaq_core.domain.job import Lease
+from chokaq_core.domain.job import DEFAULT_QUEUE, Lease
 from chokaq_core.domain.moves import complete
 from chokaq_core.ports import Beat, Store, Turn
 
@@ -64,10 +64,11 @@ def in_processes(count: int, task: str, address: str, **values: object) -> list[
     return [_answer(racer) for racer in racers]
 
 
-def drain(store: Store, worker_id: str) -> list[str]:
+def drain(store: Store, worker_id: str, is_over: Callable[[], bool] | None = None) -> list[str]:
     """
-    Claims and completes until nothing is left, beating in between; answers every id that it started.
+    Claims and completes until nothing is left, or until it is over, beating in between; answers every id it started.
     """
+    is_over = is_over if is_over is not None else lambda: store.counts().hot == 0
     started: list[str] = []
     leases: tuple[Lease, ...] = ()
     for seq in range(1, 100_000):
@@ -77,9 +78,17 @@ def drain(store: Store, worker_id: str) -> list[str]:
         ids = [lease.job_id for lease in leases]
         started += ids
         assert set(store.beat(Beat(worker_id)).held) == set(ids)
-        if not ids and store.counts().hot == 0:
+        if not ids and is_over():
             return started
     raise AssertionError("the queue never ran dry")
+
+
+def has_succeeded(store: Store, count: int) -> bool:
+    """
+    Whether so many jobs of the default queue have succeeded in all.
+    """
+    totals = store.totals().get(DEFAULT_QUEUE)
+    return totals is not None and totals.succeeded >= count
 
 
 def _start(task: str, address: str, values: dict[str, object]) -> subprocess.Popen[str]:

@@ -11,25 +11,18 @@ import json
 import os
 import random
 import signal
-from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from chokaq_core.domain.failures import FailureReason
-from chokaq_core.domain.job import NewJob
-from chokaq_core.domain.moves import Move, complete, dead_letter
-from chokaq_core.ports import Store, Turn
-from chokaq_core.stores.sqlite import SqliteStore
-from tests.contract.stages import BOOM
+from chokaq_core.domain.moves import Move
 from tests.faults.cradle import Cradle
-from tests.faults.doomed_life import GHOST_QUEUE, NO_CIRCUITS, Orders
+from tests.faults.doomed_life import Orders
 from tests.faults.kill_points import KillPoint, Moment, engine_points, engine_steps, stored_points
-from tests.faults.reckoning import OLD, check, survive
+from tests.faults.leftovers import leave_work
+from tests.faults.reckoning import check, survive
 from tests.faults.report import Report
-from tests.faults.tasks import AGAIN, PLAIN
 
 IS_DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 DATABASES = 5 if IS_DEEP else 1
@@ -47,7 +40,6 @@ POINTS = [
     *(pytest.param(point, id=str(point)) for point in EVERYDAY if point.step not in UNREACHED),
     *(pytest.param(point, id=str(point), marks=pytest.mark.deep) for point in MORE if point.step not in UNREACHED),
 ]
-MONTH = timedelta(days=31)
 
 
 @pytest.fixture(scope="module")
@@ -122,47 +114,7 @@ def _live(cradle: Cradle, folder: Path, orders: Orders, code: int) -> None:
     """
     Prepares work for the scans and operators of one process, and lets it live.
     """
-    with closing(_open(folder, timedelta(0))) as store, closing(_open(folder, -MONTH)) as old_store:
-        _leave_old_jobs(old_store, orders.round)
-        ghosts = _leave_ghosts(store, orders.round)
+    ghosts = leave_work(folder / "jobs.db", orders.round)
     ended = cradle.run(replace(orders, ghosts=ghosts))
     error = folder / "error.txt"
     assert ended == code, error.read_text(encoding="utf-8") if error.exists() else "it was never killed"
-
-
-def _open(folder: Path, ago: timedelta) -> Store:
-    clock = None if not ago else lambda: datetime.now(UTC) + ago
-    store: Store = SqliteStore(folder / "jobs.db", circuit_rules=NO_CIRCUITS, clock=clock)
-    store.prepare()
-    return store
-
-
-def _leave_old_jobs(store: Store, round_: int) -> None:
-    """
-    Archived jobs and counts that are past their time.
-    """
-    store.enqueue([NewJob(f"{OLD}-{round_}-{n}", PLAIN, "{}", OLD, 100_000) for n in range(5)])
-    claimed = store.turn(Turn(f"{OLD}-{round_}", 1, want=5)).claimed
-    store.turn(Turn(f"{OLD}-{round_}", 2, tuple(complete(job.lease, 1.0) for job in claimed)))
-
-
-def _leave_ghosts(store: Store, round_: int) -> dict[str, str]:
-    """
-    Jobs that a dead worker holds, and jobs for the operators; each round's before all that was left by earlier ones.
-    """
-    worker, first, second = f"ghost-{round_}", 1_001 + 2 * round_, 1_000 + 2 * round_
-    _enqueue_ghosts(store, round_, {"resurrect": PLAIN, "edit": PLAIN}, first)
-    dead = store.turn(Turn(worker, 1, want=2)).claimed
-    endings = tuple(dead_letter(job.lease, FailureReason.FATAL_ERROR, BOOM, 1.0) for job in dead)
-    _enqueue_ghosts(store, round_, {"plain": PLAIN, "again": AGAIN, "another": AGAIN}, first)
-    _enqueue_ghosts(store, round_, {"fetched": PLAIN, "fetched-too": PLAIN}, second)
-    store.turn(Turn(worker, 2, endings, want=3, prefetch=2))
-    cancel = NewJob(f"ghost-cancel-{round_}", PLAIN, "{}", GHOST_QUEUE, delay=timedelta(hours=1))
-    store.enqueue([cancel])
-    ids = {command: f"ghost-{command}-{round_}" for command in ("cancel", "resurrect", "edit")}
-    return {**ids, "purge": f"{OLD}-{round_}-0"}
-
-
-def _enqueue_ghosts(store: Store, round_: int, kinds: dict[str, str], priority: int) -> None:
-    jobs = [NewJob(f"ghost-{word}-{round_}", key, "{}", GHOST_QUEUE, priority) for word, key in kinds.items()]
-    store.enqueue(jobs)

@@ -113,6 +113,7 @@ def test_the_list_and_the_detail_work_by_keys_alone(open_deck: OpenDeck) -> None
     expect(screen.page.get_by_text("1 selected")).to_be_visible()
     keys.press("Enter")
     expect(screen.drawer.get_by_text("invoice-00508").first).to_be_visible()
+    assert screen.page.evaluate("document.activeElement.id") == "drawer"
     keys.press("j")
     expect(screen.drawer.get_by_text("invoice-00507").first).to_be_visible()
     keys.press("Escape")

@@ -37,7 +37,7 @@ function topBar(state, signOut, switchTheme) {
   return h(
     "header",
     { class: "top", "data-key": "top" },
-    h("a", { class: "brand", href: to("overview") }, h("img", { src: "deck/assets/icon.svg", alt: "", width: 22, height: 22 }), h("b", {}, "ChokaQ"), " Deck"),
+    h("a", { class: "brand", href: to("overview") }, h("img", { src: "deck/assets/icon.svg", alt: "", width: 22, height: 22 }), h("b", {}, "ChokaQ"), h("span", {}, "Deck")),
     h("a", { class: "vital", href: to("overview"), title: "Health" }, health(state)),
     h("span", { class: "spacer" }),
     h("span", { class: "who", title: `role: ${state.me.role}` }, state.me.name, " ", chip(state.me.role, "plain")),

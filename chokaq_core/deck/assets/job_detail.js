@@ -39,8 +39,11 @@ export function detailDrawer(state) {
   );
 }
 
+// Back to the list; whoever came by keys goes on from the job's row.
 export function closeDetail(route) {
   go(route.place, { ...route.params, job: "" });
+  const row = [...document.querySelectorAll("main tbody tr")].find((each) => each.dataset.key === route.params.job);
+  row?.querySelector(".row-link")?.focus();
 }
 
 function missing(job) {

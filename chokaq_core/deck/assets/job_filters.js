@@ -111,6 +111,5 @@ function inputValue(moment) {
 function set(place, changes) {
   if (state.route.place !== place) return;
   state.trail.length = 0;
-  state.selected.clear();
   settle(place, changed(state.route, changes));
 }

@@ -27,20 +27,22 @@ export function listenToKeys(toggleTheme) {
   addEventListener("keydown", (event) => {
     if (state.me === null || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.key === "Escape") return escape(event);
+    if (event.key === "Enter" && event.target.matches?.(".row-link")) followIntoDrawer();
     if (!hasKeys() || event.target.matches?.(TYPING)) return;
     if (press(event.key, toggleTheme)) event.preventDefault();
   });
 }
 
 function escape(event) {
-  if (event.target.matches?.(TYPING)) event.target.blur();
-  else if (state.route.params.job) leaveDetail();
+  const menu = document.querySelector("details.menu[open]");
+  if (menu !== null) menu.open = false;
+  else if (event.target.matches?.(TYPING)) event.target.blur();
+  else if (state.route.params.job) closeDetail(state.route);
 }
 
-function leaveDetail() {
-  const id = state.route.params.job;
-  closeDetail(state.route);
-  rows().find((row) => row.dataset.key === id)?.querySelector(".row-link")?.focus();
+// A job that is opened by keys is gone on with by keys.
+function followIntoDrawer() {
+  addEventListener("hashchange", () => document.getElementById("drawer")?.focus(), { once: true });
 }
 
 function press(key, toggleTheme) {
@@ -91,7 +93,8 @@ function rows() {
 
 function step(by) {
   const all = rows();
-  const at = all.findIndex((row) => row.contains(document.activeElement));
+  const isHere = (row) => row.contains(document.activeElement);
+  const at = all.some(isHere) ? all.findIndex(isHere) : all.findIndex((row) => row.dataset.key === state.route.params.job);
   const next = all[at === -1 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(at + by, 0), all.length - 1)];
   const link = next?.querySelector(".row-link");
   link?.focus();

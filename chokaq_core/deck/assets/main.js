@@ -6,7 +6,7 @@ import { listenToKeys } from "./keyboard.js";
 import { frame, signInForm } from "./frame.js";
 import { Poller } from "./poller.js";
 import { showTheme, switchTheme } from "./preferences.js";
-import { here } from "./router.js";
+import { filterOf, here } from "./router.js";
 import { forgetKey, keepKey, takeKeyFromAddress } from "./session.js";
 import { PANELS } from "./panels.js";
 import { forget, state } from "./state.js";
@@ -98,10 +98,10 @@ function followAddress() {
   if (state.me === null) return;
   if (before.place !== state.route.place) {
     state.data = null;
-    state.selected.clear();
     state.trail = [];
     scrollTo(0, 0);
   }
+  if (JSON.stringify(filterOf(before)) !== JSON.stringify(filterOf(state.route))) state.selected.clear();
   state.problem = null;
   show();
   document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });

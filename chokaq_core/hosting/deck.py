@@ -6,7 +6,6 @@ The host leaves these routes open: people sign in by role or with the Deck's own
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from chokaq_core.domain.errors import (
 from chokaq_core.domain.events import Event, EventName
 from chokaq_core.hosting import deck_reads, deck_writes
 from chokaq_core.hosting.answers import answer
+from chokaq_core.hosting.deck_call import Call
 from chokaq_core.hosting.deck_routes import WRITE_HEADER
 from chokaq_core.hosting.principal import KEY_HEADER, who
 from chokaq_core.hosting.problems import problem, status_of, unavailable
@@ -35,25 +35,11 @@ if TYPE_CHECKING:
     from chokaq_core.config import Settings
     from chokaq_core.hosting.core import Core
     from chokaq_core.hosting.deck_routes import DeckRoute
-    from chokaq_core.hosting.runtime import Runtime
 
-    Handler = Callable[["Call"], BaseModel | func.HttpResponse]
+    Handler = Callable[[Call], BaseModel | func.HttpResponse]
 
 UNNAMED = "unnamed"
 _CHALLENGE = {"WWW-Authenticate": f'ChokaQ-Key header="{KEY_HEADER}"'}
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """
-    One admitted request, with all that a handler needs.
-    """
-
-    req: func.HttpRequest
-    core: Core
-    settings: Settings
-    runtime: Runtime
-    actor: Actor
 
 
 def serve(route: DeckRoute, req: func.HttpRequest, core: Core) -> func.HttpResponse:

@@ -59,7 +59,7 @@ from chokaq_core.policy.envelope import is_job_id
 from chokaq_core.ports import MAX_LOOK, Totals
 
 if TYPE_CHECKING:
-    from chokaq_core.hosting.deck import Call
+    from chokaq_core.hosting.deck_call import Call
 
 ERRORS_LOOK = 2_000
 """So many of the newest dead jobs are grouped: enough to see what fails now, and as quick with a full DLQ."""

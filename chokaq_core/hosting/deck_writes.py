@@ -21,7 +21,7 @@ from chokaq_core.operations.results import JobResult, SetChanged
 from chokaq_core.ports import Totals
 
 if TYPE_CHECKING:
-    from chokaq_core.hosting.deck import Call
+    from chokaq_core.hosting.deck_call import Call
 
 ENVELOPE_BYTES = 64 * 1024
 LIMIT_WORDS = "2 × Serialization.MaxPayloadBytes + 64 KiB"

@@ -15,7 +15,8 @@ Start it with `python -m chokaq_core.localhost`. Where each rule lives:
     http_trigger.py     requests in, answers out
     timer_trigger.py    ticks
     queue_trigger.py    wakes: delivery, repetition, poison
-    wake_source.py      where wakes come from: this process, or a Storage queue
+    wake_source.py      what a listener asks of its queue
+    wake_sources.py     where wakes come from: this process, or a Storage queue
     storage_queue.py    a Storage queue as the platform's queue trigger reads it
     server.py           the life of the host: serve, drain, stop
     run.py              one run of it: socket, signals, exit code

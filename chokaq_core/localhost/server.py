@@ -24,7 +24,7 @@ from chokaq_core.localhost.queue_trigger import QueueListener
 from chokaq_core.localhost.routes import RouteTable
 from chokaq_core.localhost.schedules import parse_schedule
 from chokaq_core.localhost.timer_trigger import Clock, SystemClock, TimerLoop
-from chokaq_core.localhost.wake_source import open_sources
+from chokaq_core.localhost.wake_sources import open_sources
 
 if TYPE_CHECKING:
     import socket

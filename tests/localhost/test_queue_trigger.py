@@ -14,7 +14,8 @@ from chokaq_core.engine.wakes import InProcessWakes, PendingWakes
 from chokaq_core.localhost.functions import Handler, QueueFunction
 from chokaq_core.localhost.invocation import Invoker
 from chokaq_core.localhost.queue_trigger import QueueListener
-from chokaq_core.localhost.wake_source import InProcessSource, ReceivedMessage
+from chokaq_core.localhost.wake_source import ReceivedMessage
+from chokaq_core.localhost.wake_sources import InProcessSource
 
 
 class ScriptedSource:

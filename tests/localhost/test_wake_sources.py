@@ -6,7 +6,7 @@ from chokaq_core.engine.wakes import InProcessWakes, PendingWakes
 from chokaq_core.localhost.errors import HostError
 from chokaq_core.localhost.functions import Handler, QueueFunction
 from chokaq_core.localhost.storage_queue import StorageQueueSource
-from chokaq_core.localhost.wake_source import InProcessSource, open_sources
+from chokaq_core.localhost.wake_sources import InProcessSource, open_sources
 
 
 def test_an_in_process_wake_that_was_put_back_comes_again() -> None:

@@ -4,10 +4,11 @@ A part of pytest: a run of all tests fails where a field case has no test that p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import pytest
 
+from tests.support.field_cases import TITLES
 from tests.support.marked_tests import marked_tests
 
 
@@ -24,8 +25,7 @@ class CaseOutcomes:
             expected: what pytest calls the tests without which a run is not a full one, parameters left out; by
                 default those that name a case and belong to everyday runs.
         """
-        everyday = (test.node_id for test in marked_tests() if not test.is_deep)
-        self._expected = set(everyday if expected is None else expected)
+        self._expected = None if expected is None else set(expected)
         self._cases: dict[str, list[str]] = {}
         self._passed: set[str] = set()
         self._failed: set[str] = set()
@@ -35,8 +35,9 @@ class CaseOutcomes:
         """
         Looks whether all tests of cases are there.
         """
-        if self._expected <= {item.nodeid.partition("[")[0] for item in session.items}:
-            self._cases = {item.nodeid: _cases_of(item) for item in session.items}
+        cases = {item.nodeid: _cases_of(item) for item in session.items}
+        if self._is_full(cases):
+            self._cases = cases
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """
@@ -67,12 +68,26 @@ class CaseOutcomes:
             for fault in self._faults:
                 terminalreporter.write_line(fault, red=True)
 
+    def _is_full(self, cases: Mapping[str, list[str]]) -> bool:
+        is_each_named = TITLES.keys() <= {case for named in cases.values() for case in named}
+        if self._expected is None and not is_each_named:
+            return False
+        expected = _everyday_tests() if self._expected is None else self._expected
+        return expected <= {node_id.partition("[")[0] for node_id in cases}
+
     def _found(self) -> Iterator[str]:
         for case in sorted({case for cases in self._cases.values() for case in cases}):
             if case in self._failed:
                 yield f"{case}: a test failed"
             elif case not in self._passed:
                 yield f"{case}: no test passed"
+
+
+def _everyday_tests() -> set[str]:
+    """
+    Read from the source only where every case is named already, since that takes a while.
+    """
+    return {test.node_id for test in marked_tests() if not test.is_deep}
 
 
 def _cases_of(item: pytest.Item) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from chokaq_core.domain.errors import StoreUnavailableError
@@ -22,9 +23,13 @@ from chokaq_core.ports import (
     Burial,
     Claim,
     ClaimAnswer,
+    ClaimStore,
     Edit,
     EnqueueAnswer,
+    JobStore,
+    MaintenanceStore,
     MetricBucket,
+    OperatorStore,
     PillarCounts,
     Progress,
     QueueChange,
@@ -43,6 +48,29 @@ IDS = [f"job-{n:02}" for n in range(16)]
 HOUR = timedelta(hours=1)
 DONE, GIVEN_UP = Claim("t", "done", IDS[0]), Claim("t", "given-up", IDS[1])
 NOTE = LogNote("ann", "cancel", "[]")
+
+PORTS = (JobStore, OperatorStore, ClaimStore, MaintenanceStore)
+READS = {
+    "buckets",
+    "census",
+    "circuits",
+    "count_jobs",
+    "counts",
+    "demand",
+    "find",
+    "key_holders",
+    "list_jobs",
+    "look_up",
+    "operator_log",
+    "queues",
+    "suspects",
+    "timers",
+    "top_errors",
+    "totals",
+    "vitals",
+    "workers",
+}
+UPKEEP = {"prepare", "rest", "close"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +128,14 @@ class Caller:
         except StoreUnavailableError:
             self.repeats += 1
             return method(*args, **values)
+
+
+@cache
+def write_calls() -> frozenset[str]:
+    """
+    Every method of the contract that writes.
+    """
+    return frozenset(name for port in PORTS for name in vars(port) if not name.startswith("_")) - READS - UPKEEP
 
 
 def live(store: Store, clock: SteppedClock, call: Caller) -> Life:

@@ -20,35 +20,12 @@ from chokaq_core.engine.producer import Producer
 from chokaq_core.engine.scans import Maintenance, Poll, Pulse, Rescue
 from chokaq_core.engine.turns import StoreThread
 from chokaq_core.engine.worker import Engine
-from chokaq_core.ports import ClaimStore, JobStore, MaintenanceStore, OperatorStore, Turn, TurnAnswer
+from chokaq_core.ports import Turn, TurnAnswer
+from tests.contract.life import write_calls
 
 HANDLER = "handler"
-PORTS = (JobStore, OperatorStore, ClaimStore, MaintenanceStore)
 STEPPING = (Engine, Producer, StoreThread, Executor, Idempotency, Heartbeat, Rescue, Poll, Pulse, Maintenance)
 """Whose methods are the engine's steps."""
-
-READS = {
-    "buckets",
-    "census",
-    "circuits",
-    "count_jobs",
-    "counts",
-    "demand",
-    "find",
-    "key_holders",
-    "list_jobs",
-    "look_up",
-    "operator_log",
-    "queues",
-    "suspects",
-    "timers",
-    "top_errors",
-    "totals",
-    "vitals",
-    "workers",
-}
-"""Calls that write nothing; a process that dies in one of them leaves what the call before it left."""
-NOT_IN_A_LIFE = {"prepare", "rest", "close"}
 
 MOVES_OF_CALLS = {
     "enqueue": {Move.ENQUEUE},
@@ -84,13 +61,6 @@ class KillPoint:
 
     def __str__(self) -> str:
         return f"{self.step}-{self.moment}"
-
-
-def write_calls() -> set[str]:
-    """
-    Every method of the store's ports that writes.
-    """
-    return {name for port in PORTS for name in vars(port) if not name.startswith("_")} - READS - NOT_IN_A_LIFE
 
 
 def stored_steps() -> list[str]:
@@ -136,7 +106,7 @@ def steps_of_call(name: str, arguments: tuple[object, ...]) -> set[str]:
     """
     What a call is about to do; a turn with room may claim.
     """
-    if name in READS | NOT_IN_A_LIFE:
+    if name not in write_calls():
         return set()
     if name != "turn":
         return {f"move.{move}" for move in MOVES_OF_CALLS.get(name, ())} or {f"call.{name}"}

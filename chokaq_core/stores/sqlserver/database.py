@@ -144,8 +144,19 @@ def _once(pool: Pool, work: Work) -> Results:
         try:
             return work(session)
         except pyodbc.Error as error:
-            session.is_lost = fault_of(error).is_session_lost
+            session.is_lost = fault_of(error).is_session_lost or not _is_clean(session)
             raise
+
+
+def _is_clean(session: Session) -> bool:
+    """
+    Makes sure that a call that lost against a rival left no transaction behind; False when that cannot be said.
+    """
+    try:
+        session.run_text("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION;")
+    except pyodbc.Error:
+        return False
+    return True
 
 
 def _bound(parameter: Parameter, value: object) -> object:

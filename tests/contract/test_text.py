@@ -172,6 +172,7 @@ class TestTextComesBackAsItWas:
         assert stage.dead_row(waiting).last_modified_by == text
         assert stage.store.beat(Beat(WORKER)).held[running.job_id].cancel_requested_by == text
 
+    @pytest.mark.case("C-040")
     @pytest.mark.case("C-033")
     @pytest.mark.parametrize(
         "payload",

@@ -83,7 +83,10 @@ def refused(answer: object) -> list[str]:
 @pytest.mark.case("C-033")
 @pytest.mark.case("C-040")
 @pytest.mark.parametrize("door", ["object", "text"])
-def test_the_handler_gets_what_was_sent(open_rig: OpenRig, door: str) -> None:
+@pytest.mark.parametrize("place", ["memory", "file"])
+def test_the_handler_gets_what_was_sent(
+    open_rig: OpenRig, store: Store, open_file: OpenFile, door: str, place: str
+) -> None:
     seen: list[Everything] = []
     job = Everything(
         exact=Decimal("0.10"),
@@ -100,11 +103,15 @@ def test_the_handler_gets_what_was_sent(open_rig: OpenRig, door: str) -> None:
         part=Part(name='ß 😀 \u0000 " \\', weight=Decimal("1.50")),
         Text="über",
     )
-    rig = open_rig(profile_of(seen.append, "everything.v1", job_type=Everything))
+    profile = profile_of(seen.append, "everything.v1", job_type=Everything)
+    rig = open_rig(profile, store=store if place == "memory" else open_file())
+    sent = job.model_copy(deep=True)
     if door == "object":
-        rig.enqueue(job)
+        rig.enqueue(sent)
     else:
-        rig.engine.producer.enqueue_raw(RawRequest("everything.v1", job.model_dump_json(by_alias=True)))
+        rig.engine.producer.enqueue_raw(RawRequest("everything.v1", sent.model_dump_json(by_alias=True)))
+    sent.words.clear()
+    sent.part.name = "changed after the enqueue"
 
     rig.visit()
 

@@ -21,7 +21,7 @@ import pytest
 from chokaq_core.domain.errors import StoreUnavailableError
 from chokaq_core.hosting import deck, http_jobs
 from chokaq_core.hosting.core import Core
-from chokaq_core.hosting.deck_routes import DECK_ROUTES
+from chokaq_core.hosting.deck_routes import DECK_ROUTES, DeckRoute
 from chokaq_core.hosting.http_health import health, live
 from tests.support.host_process import HANG_SECONDS, ROOT, HostProcess, write_app
 
@@ -368,6 +368,38 @@ def test_a_store_that_is_away_is_503_for_producers_and_not_for_liveness(tmp_path
     assert live().status_code == 200
 
 
+@pytest.mark.case("C-057")
+@pytest.mark.parametrize("route", DECK_ROUTES, ids=lambda route: route.name)
+def test_the_deck_of_a_store_that_is_away_answers_503_and_names_nothing(tmp_path: Path, route: DeckRoute) -> None:
+    core = Core(tmp_path, environ={"ChokaQ__Deck__OperateKey": KEY})
+    core._store = StoreAway()  # noqa: SLF001 - as above
+    body = {"is_paused": True} if route.name == "change_queue" else {"command": "purge", "ids": ["a"]}
+    headers = {"X-ChokaQ-Key": KEY, "X-ChokaQ-Deck": "1"}
+    request = _request(route.method, route.route, body, headers, name="default", pillar="hot")
+
+    answer = deck.serve(route, request, core)
+
+    assert answer.status_code == 503
+    assert b"s3cret" not in answer.get_body()
+    assert b"db.example" not in answer.get_body()
+
+
+@pytest.mark.case("C-050")
+def test_the_effective_settings_are_logged_once_with_secrets_masked(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", logger="chokaq"):
+        core = Core(tmp_path, environ={"ChokaQ__Retry__MaxDelay": "1.00:00:00", "ChokaQ__Deck__OperateKey": KEY})
+        core.runtime()
+        core.runtime()
+        core.stop()
+
+    (line,) = [record.getMessage() for record in caplog.records if "ConfigurationLoaded" in record.getMessage()]
+    assert '"Retry.MaxDelay":"1.00:00:00"' in line
+    assert '"Retry.BaseDelay":"00:00:03"' in line
+    assert KEY not in line
+
+
 @pytest.mark.case("C-052")
 @pytest.mark.parametrize(
     "reference",
@@ -389,11 +421,14 @@ def test_a_reference_that_was_not_resolved_is_no_key_of_the_deck(tmp_path: Path,
     assert b"Deck.OperateKey: Key Vault reference not resolved" in shown.get_body()
 
 
-def _request(method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None) -> func.HttpRequest:
+def _request(
+    method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None, **values: str
+) -> func.HttpRequest:
     return func.HttpRequest(
         method=method,
         url=f"https://app.example/api/{path}",
         headers={"Content-Type": "application/json", **(headers or {})},
-        route_params={"id": "a"},
+        params={name: value for name, value in values.items() if name == "pillar"},
+        route_params={"id": "a", **values},
         body=json.dumps(body).encode() if body is not None else b"",
     )

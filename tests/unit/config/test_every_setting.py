@@ -56,6 +56,8 @@ def test_code_sets_it(case: Case, app_folder: Path) -> None:
     assert _effective(settings, case.name) == (case.given, "code")
 
 
+@pytest.mark.case("C-050")
+@pytest.mark.case("C-054")
 @pytest.mark.parametrize(
     "case, given, told",
     [(case, given, told) for case in CASES for given, told in case.refused.items()],

@@ -121,6 +121,7 @@ def test_a_missing_queue_is_made_and_the_wake_is_plain_text(service: QueueServic
     assert '<MessageText>{"v":1}</MessageText>' in body
 
 
+@pytest.mark.case("C-024")
 @pytest.mark.parametrize(
     "delay,seconds",
     [

@@ -150,6 +150,23 @@ def test_a_filter_of_25_and_more_needs_the_number_typed(open_deck: OpenDeck) -> 
     assert screen.job("invoice-01250")["status"] == 404
 
 
+def test_a_list_of_more_than_a_thousand_is_done_part_by_part(open_deck: OpenDeck) -> None:
+    screen = open_deck("archive?search=mail-archived&order=oldest")
+
+    screen.page.get_by_text("Act on all …").click()
+    screen.page.get_by_role("button", name="Purge all of these").click()
+    expect(screen.dialog.get_by_text("These are the first of a longer list")).to_be_visible()
+    screen.dialog.get_by_label("Type purge 1000 to confirm").fill("purge 1000")
+    screen.press("Purge 1\u202f000 jobs")
+    expect(screen.dialog.get_by_text("1\u202f000 jobs done, 0 skipped.")).to_be_visible()
+    screen.press("Go on with the rest")
+
+    expect(screen.dialog.get_by_text("1\u202f000 jobs would be changed.")).to_be_visible()
+    screen.press("Back out")
+    assert screen.job("mail-archived-00000")["status"] == 404
+    assert screen.job("mail-archived-02599")["pillar"] == "archive"
+
+
 def test_skipped_jobs_are_named_with_the_reason(open_deck: OpenDeck) -> None:
     screen = open_deck("dlq?search=invoice-0090")
     for job_id in ("invoice-00901", "invoice-00902"):

@@ -52,8 +52,7 @@ def fold_counters(database: Database, limit: int) -> int:
     """
     Folds counts of single workers into one row; says how many rows went.
     """
-    resource = f"chokaq folding of {database.settings.schema_name}"
-    values: dict[str, object] = {"older_than": -FOLD_AFTER, "most": min(limit, MAX_BATCH), "resource": resource}
+    values: dict[str, object] = {"older_than": -FOLD_AFTER, "most": min(limit, MAX_BATCH)}
     (((gone,),),) = database.run("fold_counters", values)
     return int(gone)
 

@@ -124,13 +124,19 @@ class TestTheFiles:
 
         assert not re.search(r"^\s*SELECT(?!\s+(?:TOP\s+)?@\w+ =)", _top_level(inside), re.MULTILINE)
 
-    @pytest.mark.parametrize("word", ["MERGE", "OUTPUT", "NOLOCK", "READUNCOMMITTED", "GO", "CREATE OR ALTER"])
+    @pytest.mark.parametrize("word", ["MERGE", "NOLOCK", "READUNCOMMITTED", "GO", "CREATE OR ALTER"])
     def test_no_statement_uses_what_the_floor_lacks_or_what_races(self, word: str) -> None:
         pattern = re.compile(rf"\b{word}\b")
 
         assert [name for name, batch in BATCHES.items() if pattern.search(batch.text)] == []
 
     @pytest.mark.case("C-008")
+    def test_only_deletions_output_their_rows(self) -> None:
+        statements = [statement for batch in BATCHES.values() for statement in batch.text.split(";")]
+        outputs = [statement.split()[0] for statement in statements if re.search(r"\bOUTPUT\b", statement)]
+
+        assert outputs == ["DELETE", "DELETE"]
+
     @pytest.mark.parametrize("name", sorted(BATCHES))
     def test_readpast_stands_beside_what_row_versioning_needs(self, name: str) -> None:
         hints = re.findall(r"WITH \(([^)]*READPAST[^)]*)\)?", BATCHES[name].text)

@@ -101,10 +101,23 @@ DELETE l FROM [chokaq].Lanes AS l WITH (ROWLOCK) WHERE l.EmptySinceUtc <= @older
 SET @gone = @@ROWCOUNT;
 
 -- name: fold_counters
--- only: sqlserver, because one batch is one round trip. One folder at a time, by an application lock that is not waited for.
--- Tables in order: StatsSummary, MetricBuckets.
--- takes: older_than ago, most int, resource nvarchar(255)
-DECLARE @granted int, @gone int = 0;
+-- only: sqlserver, because one batch is one round trip. Tables in order: StatsSummary, MetricBuckets. Of two at once the
+-- second waits for the rows that the first deletes and finds them gone: only what a deletion itself gives is added.
+-- takes: older_than ago, most int
+DECLARE @gone int = 0;
+DECLARE @old_bucket TABLE (
+    BucketUtc datetime2(6) NOT NULL,
+    Queue varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    Outcome int NOT NULL,
+    Reason int NOT NULL,
+    Shard varchar(100) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    PRIMARY KEY (BucketUtc, Queue, Outcome, Reason, Shard)
+);
+DECLARE @old_total TABLE (
+    Queue varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    Shard varchar(100) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    PRIMARY KEY (Queue, Shard)
+);
 DECLARE @bucket TABLE (
     BucketUtc datetime2(6) NOT NULL,
     Queue varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -127,39 +140,30 @@ DECLARE @total TABLE (
     PRIMARY KEY (Queue, Shard)
 );
 BEGIN TRANSACTION;
-EXECUTE @granted = sp_getapplock
-    @Resource = @resource, @LockMode = 'Exclusive', @LockOwner = 'Transaction', @LockTimeout = 0;
-IF @granted >= 0
-BEGIN
-    -- include: fold_stats_found
-    -- include: fold_stats_leave
-    SET @gone = @gone + @@ROWCOUNT;
-    -- include: fold_stats
-    -- include: fold_found
-    -- include: fold_leave
-    SET @gone = @gone + @@ROWCOUNT;
-    -- include: fold_buckets
-END;
+-- include: fold_stats_found
+-- include: fold_stats_leave
+SET @gone = @gone + @@ROWCOUNT;
+-- include: fold_stats
+-- include: fold_found
+-- include: fold_leave
+SET @gone = @gone + @@ROWCOUNT;
+-- include: fold_buckets
 COMMIT TRANSACTION;
 SELECT @gone AS Gone;
 
 -- name: fold_stats_found
--- Totals in the shards of workers that are gone; the write locks them, the read takes them as they are then. One that comes
--- back begins a new row.
-INSERT INTO @total (Queue, Shard, SucceededTotal, FailedTotal, RetriedTotal)
-SELECT TOP (@most) s.Queue, s.Shard, 0, 0, 0
+-- Totals in the shards of workers that are gone. One that comes back begins a new row.
+INSERT INTO @old_total (Queue, Shard)
+SELECT TOP (@most) s.Queue, s.Shard
 FROM [chokaq].StatsSummary AS s
 WHERE s.Shard <> '' AND NOT EXISTS (SELECT 1 FROM [chokaq].Workers AS w WHERE w.WorkerId = s.Shard);
-UPDATE s SET RetriedTotal = s.RetriedTotal
-FROM @total AS t INNER JOIN [chokaq].StatsSummary AS s WITH (ROWLOCK) ON s.Queue = t.Queue AND s.Shard = t.Shard
-OPTION (LOOP JOIN, FORCE ORDER);
-UPDATE t SET
-    SucceededTotal = s.SucceededTotal, FailedTotal = s.FailedTotal, RetriedTotal = s.RetriedTotal,
-    LastActivityUtc = s.LastActivityUtc
-FROM @total AS t INNER JOIN [chokaq].StatsSummary AS s ON s.Queue = t.Queue AND s.Shard = t.Shard;
 
 -- name: fold_stats_leave
-DELETE s FROM @total AS t INNER JOIN [chokaq].StatsSummary AS s WITH (ROWLOCK) ON s.Queue = t.Queue AND s.Shard = t.Shard
+DELETE s
+OUTPUT
+    deleted.Queue, deleted.Shard, deleted.SucceededTotal, deleted.FailedTotal, deleted.RetriedTotal, deleted.LastActivityUtc
+INTO @total (Queue, Shard, SucceededTotal, FailedTotal, RetriedTotal, LastActivityUtc)
+FROM @old_total AS t INNER JOIN [chokaq].StatsSummary AS s WITH (ROWLOCK) ON s.Queue = t.Queue AND s.Shard = t.Shard
 OPTION (LOOP JOIN, FORCE ORDER);
 
 -- name: fold_stats
@@ -180,25 +184,21 @@ INNER JOIN (
 WHERE s.Shard = '';
 
 -- name: fold_found
-INSERT INTO @bucket (
-    BucketUtc, Queue, Outcome, Reason, Shard, CompletedCount, DurationCount, TotalDurationMs, MaxDurationMs
-)
-SELECT TOP (@most) b.BucketUtc, b.Queue, b.Outcome, b.Reason, b.Shard, 0, 0, 0, 0
+INSERT INTO @old_bucket (BucketUtc, Queue, Outcome, Reason, Shard)
+SELECT TOP (@most) b.BucketUtc, b.Queue, b.Outcome, b.Reason, b.Shard
 FROM [chokaq].MetricBuckets AS b
 WHERE b.Shard <> '' AND b.BucketUtc <= @older_than
 ORDER BY b.BucketUtc;
-UPDATE b SET DurationCount = b.DurationCount
-FROM @bucket AS t INNER JOIN [chokaq].MetricBuckets AS b WITH (ROWLOCK)
-    ON b.BucketUtc = t.BucketUtc AND b.Queue = t.Queue AND b.Outcome = t.Outcome AND b.Reason = t.Reason AND b.Shard = t.Shard
-OPTION (LOOP JOIN, FORCE ORDER);
-UPDATE t SET
-    CompletedCount = b.CompletedCount, DurationCount = b.DurationCount, TotalDurationMs = b.TotalDurationMs,
-    MaxDurationMs = b.MaxDurationMs
-FROM @bucket AS t INNER JOIN [chokaq].MetricBuckets AS b
-    ON b.BucketUtc = t.BucketUtc AND b.Queue = t.Queue AND b.Outcome = t.Outcome AND b.Reason = t.Reason AND b.Shard = t.Shard;
 
 -- name: fold_leave
-DELETE b FROM @bucket AS t INNER JOIN [chokaq].MetricBuckets AS b WITH (ROWLOCK)
+DELETE b
+OUTPUT
+    deleted.BucketUtc, deleted.Queue, deleted.Outcome, deleted.Reason, deleted.Shard, deleted.CompletedCount,
+    deleted.DurationCount, deleted.TotalDurationMs, deleted.MaxDurationMs
+INTO @bucket (
+    BucketUtc, Queue, Outcome, Reason, Shard, CompletedCount, DurationCount, TotalDurationMs, MaxDurationMs
+)
+FROM @old_bucket AS t INNER JOIN [chokaq].MetricBuckets AS b WITH (ROWLOCK)
     ON b.BucketUtc = t.BucketUtc AND b.Queue = t.Queue AND b.Outcome = t.Outcome AND b.Reason = t.Reason AND b.Shard = t.Shard
 OPTION (LOOP JOIN, FORCE ORDER);
 

@@ -2,8 +2,8 @@
 
 import { get } from "./api.js";
 import { h } from "./dom.js";
-import { className, number, time } from "./format.js";
-import { chip, panel, table } from "./parts.js";
+import { number, time } from "./format.js";
+import { chip, errorText, panel, table } from "./parts.js";
 import { to } from "./router.js";
 
 export function load() {
@@ -26,8 +26,8 @@ const COLUMNS = [
     label: "Error",
     class: "wide",
     cell: (group) => [
-      h("div", {}, chip(group.reason, "bad"), h("b", { class: "text", title: group.error_type }, className(group.error_type ?? ""))),
-      group.error_line && h("div", { class: "text clip muted", title: group.error_line }, group.error_line),
+      chip(group.reason, "bad"),
+      (group.error_line ?? group.error_type) && h("div", { class: "text clip", title: group.error_line }, errorText(group)),
     ],
   },
   { label: "First", cell: (group) => time(group.first_failed_at) },

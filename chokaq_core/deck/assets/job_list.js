@@ -4,10 +4,10 @@ import { get } from "./api.js";
 import { openCommand, BULK } from "./commands.js";
 import { h } from "./dom.js";
 import { exportList } from "./export.js";
-import { className, milliseconds, number, time } from "./format.js";
+import { milliseconds, number, time } from "./format.js";
 import { filterBar } from "./job_filters.js";
 import { loadDetail } from "./job_detail.js";
-import { button, chip, progress, table } from "./parts.js";
+import { button, chip, errorText, progress, table } from "./parts.js";
 import { changed, filterOf, go, to } from "./router.js";
 import { mayOperate, state } from "./state.js";
 
@@ -168,12 +168,6 @@ const error = () => ({
     (row.error_line ?? row.error_type) && h("div", { class: "text clip small", title: row.error_line }, errorText(row)),
   ],
 });
-
-// The type stands out; the line begins with it as a rule.
-function errorText({ error_type: type, error_line: line }) {
-  const rest = type && line?.startsWith(type) ? line.slice(type.length) : line && ` ${line}`;
-  return [type && h("b", {}, className(type)), rest && h("span", { class: "muted" }, rest)];
-}
 
 const duration = () => ({ label: "Took", class: "number", cell: (row) => milliseconds(row.duration_ms) });
 

@@ -1,7 +1,7 @@
 // Pieces that several panels are made of.
 
 import { h } from "./dom.js";
-import { words } from "./format.js";
+import { className, words } from "./format.js";
 
 const TONES = {
   Pending: "plain",
@@ -83,6 +83,12 @@ export function facts(entries) {
       .filter(([, value]) => value !== null && value !== undefined && value !== "")
       .map(([name, value]) => h("div", { "data-key": name }, h("dt", {}, name), h("dd", {}, value))),
   );
+}
+
+// The type stands out; the line begins with it as a rule.
+export function errorText({ error_type: type, error_line: line }) {
+  const rest = type && line?.startsWith(type) ? line.slice(type.length) : line && ` ${line}`;
+  return [type && h("b", {}, className(type)), rest && h("span", { class: "muted" }, rest)];
 }
 
 export function progress(row) {

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_TYPE_CHARACTERS = 255
+MAX_ID_CHARACTERS = 50
 MAX_KEY_CHARACTERS = 255
 MAX_TAGS_CHARACTERS = 1_000
 MAX_CREATED_BY_CHARACTERS = 100
@@ -246,14 +247,14 @@ def _pattern(field: str, value: object, pattern: re.Pattern[str], rule: str) -> 
 
 def _shown(value: object) -> str:
     """
-    A value as an error may show it: short, with its full length when it is cut.
+    A value as an error may show it: short, with its length where that may be what is wrong with it.
     """
     limit = 60
     text = ascii(value)
-    if len(text) <= limit:
-        return text
     size = len(value) if isinstance(value, str) else len(text)
-    return f"{text[:limit]}… ({size} characters)"
+    if size <= MAX_ID_CHARACTERS and len(text) <= limit:
+        return text
+    return f"{text[:limit]}{'…' if len(text) > limit else ''} ({size} characters)"
 
 
 def _has_escaped_lone_surrogate(payload: str) -> bool:

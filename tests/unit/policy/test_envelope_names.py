@@ -80,7 +80,7 @@ def test_a_job_without_an_id_gets_the_fresh_one() -> None:
         ("a/b", "'a/b'"),
         ("a\n", "'a\\n'"),
         ("é", "'\\xe9'"),
-        ("x" * 51, "'" + "x" * 51 + "'"),
+        ("x" * 51, "'" + "x" * 51 + "' (51 characters)"),
         ("x" * 400, "'" + "x" * 59 + "… (400 characters)"),
         (4101, "4101"),
     ],

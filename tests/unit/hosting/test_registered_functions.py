@@ -107,8 +107,6 @@ WHO_MAY_CALL: dict[tuple[str, str], str] = {
     ("GET", "openapi.json"): "FUNCTION",
     ("GET", "deck"): "ANONYMOUS",
     ("GET", "deck/assets/{name}"): "ANONYMOUS",
-    ("GET", "deck"): "ANONYMOUS",
-    ("GET", "deck/assets/{name}"): "ANONYMOUS",
     ("GET", "deck/me"): "ANONYMOUS",
     ("GET", "deck/overview"): "ANONYMOUS",
     ("GET", "deck/health"): "ANONYMOUS",

@@ -3,6 +3,7 @@ from __future__ import annotations
 from enum import Enum
 
 import pytest
+from pydantic import field_validator
 
 from chokaq_core.contracts import Job, JobContext, Profile
 from chokaq_core.contracts.request import RawRequest
@@ -87,6 +88,7 @@ def test_a_job_of_a_type_deployed_later_runs_after_its_resurrection(open_rig: Op
     assert seen == ["x"]
 
 
+@pytest.mark.case("C-039")
 @pytest.mark.parametrize("type_key", FOREIGN_TYPES)
 def test_an_unregistered_type_is_refused_at_the_door(open_rig: OpenRig, type_key: str) -> None:
     rig = open_rig(profile_of(lambda job: None))
@@ -161,6 +163,37 @@ def test_a_rejected_job_runs_after_it_was_edited_and_resurrected(open_rig: OpenR
     job = rig.archived(job_id)
     assert (job.attempt, job.lease_number, job.last_modified_by) == (1, 2, "ann")
     assert seen == ["twelve"]
+
+
+class Exiting(Job):
+    """
+    A payload whose reading would end the process.
+    """
+
+    text: str = ""
+
+    @field_validator("text")
+    @classmethod
+    def exit(cls, text: str) -> str:
+        raise {"exit": SystemExit(0), "interrupt": KeyboardInterrupt()}[text]
+
+
+@pytest.mark.case("C-013")
+@pytest.mark.parametrize("text", ["exit", "interrupt"])
+def test_a_model_that_exits_while_it_is_read_costs_its_job_an_attempt_and_the_worker_nothing(
+    open_rig: OpenRig, store: Store, text: str
+) -> None:
+    runs: list[Job] = []
+    exiting = profile_of(runs.append, "exiting.v1", job_type=Exiting, max_attempts=2)
+    rig = open_rig(exiting, profile_of(lambda job: None))
+    job_id = put(store, "exiting.v1", f'{{"text":"{text}"}}', "exiting")
+    good = rig.enqueue_many(10)
+
+    rig.visit()
+
+    assert (rig.dead(job_id).reason, rig.dead(job_id).attempt) == (FailureReason.MAX_RETRIES_EXCEEDED, 2)
+    assert runs == []
+    assert {rig.archived(one).attempt for one in good} == {1}
 
 
 def test_a_value_error_inside_the_handler_is_the_handlers_and_no_rejection(open_rig: OpenRig) -> None:

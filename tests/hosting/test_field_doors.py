@@ -337,6 +337,35 @@ def test_the_longest_names_work_from_end_to_end_and_are_told_apart_to_the_last_c
     assert [job["queue"] for job in ended] == ["q" * 254 + "a", "q" * 254 + "b"]
 
 
+@pytest.mark.case("C-060")
+def test_a_pause_holds_on_every_host_and_over_a_restart_until_it_is_taken_back(host: HostProcess) -> None:
+    host.wait_for_status(_enqueue(host, "quick.v1", queue="sms"), "Succeeded")
+    assert _on_deck(host, "PATCH", "queues/sms", {"is_paused": True}).status_code == 200
+    other = HostProcess(host.folder, host.settings).start()
+    try:
+        waiting = [_enqueue(each, "quick.v1", queue="sms") for each in (host, other)]
+        _run_beside(host, other)
+        assert other.stop() == 0
+        other.start()
+        _run_beside(host, other)
+
+        assert [host.job(job_id)["status"] for job_id in waiting] == ["Pending"] * 2
+        queues = {row["name"]: row for row in _on_deck(other, "GET", "queues").json()["queues"]}
+        assert (queues["sms"]["is_paused"], queues["sms"]["pending"]) == (True, 2)
+        assert _on_deck(other, "PATCH", "queues/sms", {"is_paused": False}).status_code == 200
+        assert [host.wait_for_status(job_id, "Succeeded")["attempts"] for job_id in waiting] == [1, 1]
+    finally:
+        other.kill()
+
+
+def _run_beside(*hosts: HostProcess) -> None:
+    """
+    Each host has looked for work and done some.
+    """
+    for each in hosts:
+        each.wait_for_status(_enqueue(each, "quick.v1", queue="beside"), "Succeeded")
+
+
 class StoreAway:
     """
     A store that answers every call as a driver does whose server is away.

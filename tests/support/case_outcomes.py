@@ -54,7 +54,8 @@ class CaseOutcomes:
         """
         Fails the run where a case is not guarded.
         """
-        is_judged = bool(self._cases) and not session.config.option.collectonly
+        options = session.config.option
+        is_judged = bool(self._cases) and not (options.collectonly or options.setuponly)
         self._faults = list(self._found()) if is_judged else []
         if self._faults and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -90,6 +90,13 @@ class Ledger:
         with self._has_work:
             return len(self._visits) > 0
 
+    def is_answer_due(self) -> bool:
+        """
+        Whether a turn is under way, or was sent and never answered.
+        """
+        with self._has_work:
+            return self._book.is_turning
+
     def look_now(self) -> None:
         """
         Makes the store thread look for work at once, if anybody wants it done.

@@ -11,6 +11,7 @@ import threading
 import time
 import uuid
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.contracts.idempotent import is_idempotent
@@ -38,7 +39,6 @@ from chokaq_core.ports import WorkerFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import timedelta
 
     from chokaq_core.contracts.catalog import Catalog
     from chokaq_core.contracts.middleware import Middleware
@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 
 SWITCH_INTERVAL_SECONDS = 0.0005
 """How long a thread may keep the interpreter; the default of 5 ms lets 16 spinning handlers starve the heartbeat."""
+UNANSWERED_WAKE = timedelta(minutes=1)
+"""When somebody should come back after a visit that ended without an answer: it may have claimed jobs, and nobody else
+can tell those from jobs that run."""
 END_SECONDS = 5.0
 """How long handlers get to end after they were told to stop at a shutdown."""
 
@@ -280,6 +283,8 @@ class Engine:
                 return
             wake_in = self._retire()
             self._rest()
+        if self._ledger.is_answer_due():
+            wake_in = min(wake_in or UNANSWERED_WAKE, UNANSWERED_WAKE)
         self._waker.hand_over(wake_in)
         if self._ledger.is_exhausted():
             self._events.publish([Event(EventName.WORKER_ALL_SLOTS_ABANDONED, facts=self._facts())])

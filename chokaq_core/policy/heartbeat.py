@@ -40,8 +40,10 @@ def next_interval(rules: HeartbeatRules, roll: float) -> timedelta:
 
 def verdict_on_failures(rules: HeartbeatRules, failures_in_a_row: int) -> HeartbeatVerdict:
     """
-    Degraded or cancel exactly when the threshold is reached; before and after, go on.
+    Cancel from the threshold on, whatever runs by then; or degraded, told once, when the threshold is reached.
     """
-    if failures_in_a_row != rules.failure_threshold:
+    if failures_in_a_row < rules.failure_threshold:
         return HeartbeatVerdict.GO_ON
-    return HeartbeatVerdict.CANCEL if rules.cancel_on_failure else HeartbeatVerdict.DEGRADED
+    if rules.cancel_on_failure:
+        return HeartbeatVerdict.CANCEL
+    return HeartbeatVerdict.DEGRADED if failures_in_a_row == rules.failure_threshold else HeartbeatVerdict.GO_ON

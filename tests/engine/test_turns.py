@@ -211,6 +211,23 @@ def test_a_visit_to_a_store_that_is_away_ends_without_an_error(open_rig: OpenRig
     assert rig.hot(job_id).attempt == 0
 
 
+def test_somebody_comes_back_for_a_claim_whose_answer_was_lost_at_the_end_of_a_visit(
+    open_rig: OpenRig, faulty: FaultyStore
+) -> None:
+    """
+    The jobs of such a claim have no heart: without another visit they would be taken for the jobs of a dead worker.
+    """
+    rig = open_rig(profile_of(Mixed()), store=faulty.as_store())
+    job_id = rig.enqueue()
+    faulty.lose_answer("turn")
+
+    rig.visit()
+    assert rig.wakes.delays[-1] == MINUTE
+
+    rig.visit()
+    assert rig.archived(job_id).attempt == 1
+
+
 def test_nobody_asks_a_store_that_is_away_while_nobody_visits(open_rig: OpenRig, faulty: FaultyStore) -> None:
     rig = open_rig(profile_of(Mixed()), store=faulty.as_store())
     rig.visit()

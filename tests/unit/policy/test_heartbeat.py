@@ -26,15 +26,18 @@ def test_no_wait_leaves_the_bounds(roll: float) -> None:
     assert timedelta(seconds=8) <= next_interval(DEFAULTS, roll) <= timedelta(seconds=12)
 
 
-@pytest.mark.parametrize(
-    "cancels,answer",
-    [(False, HeartbeatVerdict.DEGRADED), (True, HeartbeatVerdict.CANCEL)],
-)
-def test_only_the_failure_that_reaches_the_threshold_has_a_consequence(cancels: bool, answer: HeartbeatVerdict) -> None:
-    rules = HeartbeatRules(failure_threshold=3, cancel_on_failure=cancels)
+def test_the_failure_that_reaches_the_threshold_degrades_once() -> None:
+    rules = HeartbeatRules(failure_threshold=3)
     verdicts = [verdict_on_failures(rules, failures) for failures in range(6)]
     go_on = HeartbeatVerdict.GO_ON
-    assert verdicts == [go_on, go_on, go_on, answer, go_on, go_on]
+    assert verdicts == [go_on, go_on, go_on, HeartbeatVerdict.DEGRADED, go_on, go_on]
+
+
+def test_every_failure_from_the_threshold_on_cancels_what_runs_by_then() -> None:
+    rules = HeartbeatRules(failure_threshold=3, cancel_on_failure=True)
+    verdicts = [verdict_on_failures(rules, failures) for failures in range(6)]
+    go_on, cancel = HeartbeatVerdict.GO_ON, HeartbeatVerdict.CANCEL
+    assert verdicts == [go_on, go_on, go_on, cancel, cancel, cancel]
 
 
 def test_ten_failures_in_a_row_degrade_by_default() -> None:

@@ -5,7 +5,9 @@ Between job objects and the text that is stored.
 from __future__ import annotations
 
 import json
+import traceback
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pydantic import ValidationError
@@ -65,10 +67,12 @@ class JsonSerializer:
         The job that a text describes.
         """
         try:
-            job = job_type.model_validate_json(text)
+            return job_type.model_validate_json(text)
         except ValidationError as error:
             raise InvalidJobError(list(_problems(error))) from error
-        return job
+        except Exception as error:
+            # A validator's own fault would otherwise be retried, and take a batch's other jobs with it.
+            raise InvalidJobError([FieldProblem("payload", _fault(error))]) from error
 
 
 def rule_of(message: str) -> str:
@@ -82,6 +86,15 @@ def _problems(error: ValidationError) -> Iterator[FieldProblem]:
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         path = ".".join(["payload", *(str(part) for part in problem["loc"])])
         yield FieldProblem(path, rule_of(problem["msg"]))
+
+
+def _fault(error: Exception) -> str:
+    """
+    Where the model's own code failed. Without the error's text, since that may hold values of the payload.
+    """
+    *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+    place = f"{PurePath(frame.f_code.co_filename).name}:{line}"
+    return f"could not be judged: the model failed with {type(error).__name__} at {place}"
 
 
 def _written(job: Job) -> str:

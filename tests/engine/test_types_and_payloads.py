@@ -10,7 +10,8 @@ from chokaq_core.contracts.request import RawRequest
 from chokaq_core.domain.errors import InvalidJobError
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.failures import FailureReason
-from chokaq_core.domain.job import NewJob, Status
+from chokaq_core.domain.job import EnqueueResult, NewJob, Status
+from chokaq_core.domain.listing import JobQuery, Pillar
 from chokaq_core.policy.backoff import RetryRules
 from chokaq_core.ports import Edit, ResurrectOutcome, Store
 from tests.engine.conftest import OpenRig
@@ -163,6 +164,53 @@ def test_a_rejected_job_runs_after_it_was_edited_and_resurrected(open_rig: OpenR
     job = rig.archived(job_id)
     assert (job.attempt, job.lease_number, job.last_modified_by) == (1, 2, "ann")
     assert seen == ["twelve"]
+
+
+class LookedUp(Job):
+    """
+    A payload whose reading fails by a fault of the model, for what an older release sent.
+    """
+
+    colour: str
+
+    @field_validator("colour")
+    @classmethod
+    def look_up(cls, colour: str) -> str:
+        return {"red": "#f00"}.get(colour) or {"#f00": "#f00"}[colour]
+
+
+@pytest.mark.case("C-038")
+def test_a_payload_on_which_the_model_fails_goes_to_the_dlq_without_a_retry(open_rig: OpenRig, store: Store) -> None:
+    runs: list[Job] = []
+    looked_up = profile_of(runs.append, "paint.v1", job_type=LookedUp)
+    rig = open_rig(looked_up, profile_of(lambda job: None), retry=PATIENT)
+    job_id = put(store, "paint.v1", '{"colour":"blue"}', "blue")
+    good = rig.enqueue(Note())
+
+    rig.visit()
+
+    job = rig.dead(job_id)
+    assert (job.reason, job.error_type, job.payload) == (
+        FailureReason.REJECTED,
+        "InvalidPayload",
+        '{"colour":"blue"}',
+    )
+    assert "the model failed with KeyError" in (job.error_details or "")
+    assert runs == []
+    assert rig.archived(good).attempt == 1
+
+
+@pytest.mark.case("C-031")
+def test_a_payload_on_which_the_model_fails_does_not_spoil_its_batch(open_rig: OpenRig) -> None:
+    rig = open_rig(profile_of(lambda job: None, "paint.v1", job_type=LookedUp))
+    requests = [RawRequest("paint.v1", f'{{"colour":"{colour}"}}') for colour in ("red", "blue", "red")]
+
+    first, second, third = rig.engine.producer.enqueue_many(requests)
+
+    assert isinstance(second, InvalidJobError)
+    assert [problem.field for problem in second.problems] == ["payload"]
+    assert rig.store.counts().hot == 2
+    assert {first, third} == {EnqueueResult(job.id) for job in rig.store.list_jobs(JobQuery(Pillar.HOT), 10).jobs}
 
 
 class Exiting(Job):

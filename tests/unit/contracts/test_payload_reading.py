@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import re
 from enum import Enum
 
 import pytest
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator
 
 from chokaq_core.contracts import Job, JsonSerializer
 from chokaq_core.domain.errors import InvalidJobError
@@ -37,6 +38,35 @@ class Forgiving(Job):
     model_config = ConfigDict(extra="ignore")
 
     name: str = ""
+
+
+class Looked(Job):
+    """
+    A model that looks its values up, and does not think of those that are not there.
+    """
+
+    name: str
+
+    @field_validator("name")
+    @classmethod
+    def look_up(cls, name: str) -> str:
+        return {"a": "A"}[name]
+
+
+class Divided(Job):
+    by: int
+
+    def model_post_init(self, _: object) -> None:
+        assert 1 // self.by
+
+
+class Echoing(Job):
+    name: str
+
+    @field_validator("name")
+    @classmethod
+    def refuse(cls, name: str) -> str:
+        raise ValueError("half of a pair: \ud800")
 
 
 def problems(job_type: type[Job], text: str) -> list[str]:
@@ -111,3 +141,26 @@ def test_a_field_may_be_read_by_its_old_name_too(text: str) -> None:
 @pytest.mark.case("C-038")
 def test_a_model_may_ask_to_drop_unknown_fields() -> None:
     assert JsonSerializer().loads(Forgiving, '{"name":"a","slug":"x"}') == Forgiving(name="a")
+
+
+@pytest.mark.case("C-038")
+@pytest.mark.parametrize(
+    "job_type, text, fault",
+    [
+        (Looked, '{"name":"s3cret"}', "KeyError"),
+        (Divided, '{"by":0}', "ZeroDivisionError"),
+    ],
+    ids=["looked-up", "divided"],
+)
+def test_a_payload_on_which_the_model_itself_fails_is_refused_with_the_place_and_no_value(
+    job_type: type[Job], text: str, fault: str
+) -> None:
+    (problem,) = problems(job_type, text)
+    assert re.fullmatch(
+        rf"payload: could not be judged: the model failed with {fault} at test_payload_reading\.py:\d+", problem
+    )
+
+
+def test_a_refusal_in_words_that_cannot_be_written_is_still_one() -> None:
+    (problem,) = problems(Echoing, '{"name":"a"}')
+    assert problem.startswith("payload: could not be judged: the model failed with UnicodeEncodeError at ")

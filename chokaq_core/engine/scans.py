@@ -52,6 +52,9 @@ class RescueReport:
     recovered: int = 0
     buried: int = 0
 
+    def __str__(self) -> str:
+        return "armed" if self.is_armed else f"{self.recovered} recovered, {self.buried} buried"
+
 
 class MaintainedStore(JobStore, ClaimStore, MaintenanceStore, Protocol):
     """

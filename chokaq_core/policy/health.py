@@ -105,7 +105,7 @@ def judge_workers(facts: Workforce, rules: HealthRules) -> Check:
         return Check(HealthStatus.UNHEALTHY, f"these timers have been silent too long: {names}", data)
     if not facts.living and facts.worst_lag > rules.worker_heartbeat_timeout:
         return Check(HealthStatus.UNHEALTHY, "work is due and no worker lives", data | {"state": "missing"})
-    if facts.living and facts.abandoned >= facts.capacity:
+    if facts.living and facts.abandoned >= facts.capacity > 0:
         return Check(HealthStatus.DEGRADED, "every slot is held by a handler that ignores its timeout", data)
     return Check(HealthStatus.HEALTHY, "workers are there, or nothing waits for one", data)
 

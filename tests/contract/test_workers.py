@@ -43,6 +43,14 @@ class TestWorkerRows:
         assert (worker.capacity, worker.state) == (8, WorkerState.DRAINING)
         assert (worker.started_at, worker.heartbeat_at) == (NOON, NOON + MINUTE)
 
+    def test_a_turn_is_a_sign_of_life(self, stage: Stage) -> None:
+        stage.store.register(WorkerFacts(WORKER, "host-1", capacity=4))
+        stage.clock.advance(MINUTE)
+
+        stage.turn(want=1)
+
+        assert [worker.heartbeat_at for worker in stage.store.workers()] == [NOON + MINUTE]
+
     def test_a_retired_worker_is_stopped_until_it_registers_again(self, stage: Stage) -> None:
         stage.store.register(WorkerFacts(WORKER, "host-1", capacity=16))
         stage.store.beat(Beat(WORKER, active=3, capacity=16))

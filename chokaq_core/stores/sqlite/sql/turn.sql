@@ -114,5 +114,6 @@ ON CONFLICT (BucketUtc, Queue, Outcome, Reason, Shard) DO UPDATE SET
     MaxDurationMs = max(MaxDurationMs, excluded.MaxDurationMs);
 
 -- name: turn_promise
--- What producers read to know whether a worker will look again by itself.
-UPDATE Workers SET LookingUntilUtc = :looking_until WHERE WorkerId = :worker;
+-- What producers read to know whether a worker will look again by itself. A turn is a sign of life like a heartbeat: a
+-- worker of short jobs takes many turns and hardly ever has a job that lives until a heartbeat.
+UPDATE Workers SET LookingUntilUtc = :looking_until, HeartbeatUtc = :now WHERE WorkerId = :worker;

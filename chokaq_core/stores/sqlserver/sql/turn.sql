@@ -364,7 +364,8 @@ WHERE k.BucketUtc = @second AND k.Shard = @worker;
 
 -- name: turn_promise
 -- What producers read to know whether a worker will look again by itself; one whose slots are all taken promises nothing.
-UPDATE [chokaq].Workers SET LookingUntilUtc = CASE WHEN @is_full = 0 THEN @looking_until END WHERE WorkerId = @worker;
+UPDATE [chokaq].Workers SET LookingUntilUtc = CASE WHEN @is_full = 0 THEN @looking_until END, HeartbeatUtc = @now
+WHERE WorkerId = @worker;
 
 -- name: turn_answer
 -- What a repeat has to say again, beside the commit marker.

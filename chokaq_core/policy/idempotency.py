@@ -10,6 +10,8 @@ from datetime import timedelta
 from chokaq_core.policy.error_text import storable
 
 MAX_KEY_CHARACTERS = 255
+LONGEST_RESULT_TTL = timedelta(days=3650)
+"""As in the settings: far beyond it no database can add it to its time, and the work would fail after it was done."""
 IN_PROGRESS_DELAY = timedelta(seconds=5)
 """How long a job waits before it looks again whether the other job that holds its key is done."""
 
@@ -43,6 +45,8 @@ def result_ttl_problem(own: object, rules: IdempotencyRules) -> str | None:
         return f"must be a timedelta or None; got a {type(own).__name__}"
     if own is not None and own <= timedelta(0):
         return f"must be longer than zero; got {own}"
+    if own is not None and own > LONGEST_RESULT_TTL:
+        return f"is {own}, longer than {LONGEST_RESULT_TTL.days} days; None means for ever"
     ttl = own if own is not None else rules.default_result_ttl
     if rules.min_result_ttl is not None and ttl is not None and ttl < rules.min_result_ttl:
         return f"is {ttl}, shorter than Idempotency.MinResultTtl ({rules.min_result_ttl})"
@@ -70,7 +74,7 @@ def lifetime(own: timedelta | None, rules: IdempotencyRules) -> timedelta | None
 
     Bounds that became tighter after the job was accepted are kept, and do not refuse it.
     """
-    ttl = own if own is not None else rules.default_result_ttl
+    ttl = min(own, LONGEST_RESULT_TTL) if own is not None else rules.default_result_ttl
     if rules.max_result_ttl is not None:
         ttl = rules.max_result_ttl if ttl is None else min(ttl, rules.max_result_ttl)
     if rules.min_result_ttl is not None and ttl is not None:

@@ -16,7 +16,7 @@ from chokaq_core.contracts.request import RawRequest
 from chokaq_core.domain.errors import InvalidJobError, RegistrationError
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.failures import FailureReason
-from chokaq_core.domain.job import Status
+from chokaq_core.domain.job import NewJob, Status
 from chokaq_core.policy.idempotency import IdempotencyRules
 from chokaq_core.ports import Claim, PillarCounts, Store
 from tests.engine.conftest import OpenRig
@@ -347,6 +347,24 @@ class TestLifetimes:
         with pytest.raises(InvalidJobError, match=f"payload.result_ttl: .*{words}"):
             rig.engine.producer.enqueue_raw(RawRequest(CHARGE, f'{{"minutes": {minutes}}}'))
         assert store.counts() == PillarCounts(hot=0, archive=0, dlq=0)
+
+    @pytest.mark.case("C-024")
+    def test_a_lifetime_beyond_what_a_database_can_add_is_refused_at_enqueue_and_cut_afterwards(
+        self, open_rig: OpenRig, store: Store
+    ) -> None:
+        minutes = timedelta.max // MINUTE
+        work = Work()
+        rig = open_rig(charging(work.run, ChargeFor), claims=store)
+
+        with pytest.raises(
+            InvalidJobError, match=r"payload\.result_ttl: .* longer than 3650 days; None means for ever"
+        ):
+            rig.enqueue(ChargeFor(minutes=minutes))
+        store.enqueue([NewJob("stored-before", CHARGE, f'{{"order":"7","note":"","minutes":{minutes}}}')])
+        rig.visit()
+
+        assert rig.archived("stored-before").attempt == 1
+        assert work.done == [""]
 
     def test_a_lifetime_that_was_allowed_when_the_job_was_accepted_does_not_stop_it(
         self, open_rig: OpenRig, clocked_store: Store, clock: SteppedClock

@@ -22,6 +22,12 @@ BOUNDED = IdempotencyRules(default_result_ttl=12 * HOUR, min_result_ttl=HOUR, ma
         (DAY, BOUNDED, None),
         (timedelta(0), IdempotencyRules(), "must be longer than zero; got 0:00:00"),
         (-HOUR, IdempotencyRules(), "must be longer than zero; got -1 day, 23:00:00"),
+        (timedelta(days=3650), IdempotencyRules(), None),
+        (
+            timedelta(days=3650, microseconds=1),
+            IdempotencyRules(),
+            "is 3650 days, 0:00:00.000001, longer than 3650 days; None means for ever",
+        ),
         ("1h", IdempotencyRules(), "must be a timedelta or None; got a str"),
         (timedelta(minutes=59), BOUNDED, "is 0:59:00, shorter than Idempotency.MinResultTtl (1:00:00)"),
         (2 * DAY, BOUNDED, "is 2 days, 0:00:00, longer than Idempotency.MaxResultTtl (1 day, 0:00:00)"),
@@ -48,6 +54,7 @@ def test_a_lifetime_lies_within_the_bounds_of_the_settings(
         (None, IdempotencyRules(max_result_ttl=DAY), DAY),
         (2 * DAY, IdempotencyRules(max_result_ttl=DAY), DAY),
         (HOUR, IdempotencyRules(min_result_ttl=DAY), DAY),
+        (timedelta.max, IdempotencyRules(), timedelta(days=3650)),
         (None, IdempotencyRules(min_result_ttl=DAY), None),
     ],
 )

@@ -79,10 +79,21 @@ def test_three():
         ("pass", "pytest.skip()", "pytest.xfail()", [], 1, ["C-003: no test passed"]),
         ("pass", "pass", "assert 0", [], 1, ["C-003: a test failed"]),
         ("pytest.skip()", "pass", "pass", ["-k", "test_one"], 0, []),
+        ("assert 0", "pytest.skip()", "pytest.skip()", ["-x"], 1, []),
         ("pytest.skip()", "pass", "pass", ["--collect-only"], 0, []),
         ("pytest.skip()", "pass", "pass", ["--setup-only"], 0, []),
     ],
-    ids=["passed", "partly-skipped", "skipped", "xfailed", "failed", "partial-run", "only-collected", "only-set-up"],
+    ids=[
+        "passed",
+        "partly-skipped",
+        "skipped",
+        "xfailed",
+        "failed",
+        "partial-run",
+        "broken-off",
+        "only-collected",
+        "only-set-up",
+    ],
 )
 def test_a_full_run_fails_where_a_case_has_no_test_that_passed(
     one: str, two: str, three: str, options: list[str], exit_code: int, told: list[str], tmp_path: Path

@@ -45,6 +45,16 @@ class TestKeysOfResurrectedJobs:
         assert desk.run(Verb.RESURRECT, a).results == (JobResult(a, "resurrected", True),)
         assert desk.wakes.count == 1
 
+    def test_nothing_is_edited_where_the_resurrection_is_refused(self, desk: Desk) -> None:
+        a = desk.stage.dead(idempotency_key="sync-44", type_key=NOTE).lease.job_id
+        b = desk.stage.add(idempotency_key="sync-44").id
+        before = desk.stage.dead_row(a)
+
+        result = desk.run(Verb.EDIT_AND_RESURRECT, a, payload='{"text":"corrected"}')
+
+        assert result.results == (JobResult(a, "key_held", False, HELD, b),)
+        assert desk.stage.dead_row(a) == before
+
     def test_of_ten_the_nine_others_go_back(self, desk: Desk) -> None:
         a = desk.stage.dead(idempotency_key="sync-44").lease.job_id
         others = [desk.stage.dead().lease.job_id for _ in range(9)]

@@ -54,9 +54,7 @@ class CaseOutcomes:
         """
         Fails the run where a case is not guarded.
         """
-        options = session.config.option
-        is_judged = bool(self._cases) and not (options.collectonly or options.setuponly)
-        self._faults = list(self._found()) if is_judged else []
+        self._faults = list(self._found()) if self._is_judged(session) else []
         if self._faults and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -75,6 +73,15 @@ class CaseOutcomes:
             return False
         expected = _everyday_tests() if self._expected is None else self._expected
         return expected <= {node_id.partition("[")[0] for node_id in cases}
+
+    def _is_judged(self, session: pytest.Session) -> bool:
+        """
+        Whether all tests were there and all have run: a run that was broken off says nothing about the rest.
+        """
+        options = session.config.option
+        is_whole = session.exitstatus in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}
+        is_broken_off = session.shouldstop or session.shouldfail
+        return bool(self._cases) and is_whole and not (is_broken_off or options.collectonly or options.setuponly)
 
     def _found(self) -> Iterator[str]:
         for case in sorted({case for cases in self._cases.values() for case in cases}):

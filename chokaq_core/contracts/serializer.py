@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -15,9 +17,10 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from chokaq_core.contracts.round_trip import altered, unwritable
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError
+from chokaq_core.policy.envelope import field_problem_of_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from chokaq_core.contracts.job import Job
 
@@ -72,7 +75,45 @@ class JsonSerializer:
             raise InvalidJobError(list(_problems(error))) from error
         except Exception as error:
             # A validator's own fault would otherwise be retried, and take a batch's other jobs with it.
-            raise InvalidJobError([FieldProblem("payload", _fault(error))]) from error
+            raise InvalidJobError([FieldProblem("payload", _fault("model", error))]) from error
+
+
+class CheckedSerializer:
+    """
+    A serializer of the app's own, held to its contract: strict JSON text, and no fault but that of the one job.
+    """
+
+    def __init__(self, serializer: JobSerializer) -> None:
+        self._serializer = serializer
+
+    def dumps(self, job: Job) -> str:
+        """
+        The job as JSON text.
+        """
+        with _faults_refused():
+            text = self._serializer.dumps(job)
+        if not isinstance(text, str):
+            _refuse([FieldProblem("payload", f"must be JSON text; the serializer gave a {type(text).__name__}")])
+        if (problem := field_problem_of_json(text)) is not None:
+            _refuse([problem])
+        return text
+
+    def loads(self, job_type: type[AnyJob], text: str) -> AnyJob:
+        """
+        The job that a text describes.
+        """
+        with _faults_refused():
+            return self._serializer.loads(job_type, text)
+
+
+@contextmanager
+def _faults_refused() -> Iterator[None]:
+    try:
+        yield
+    except InvalidJobError:
+        raise
+    except Exception as error:
+        raise InvalidJobError([FieldProblem("payload", _fault("serializer", error))]) from error
 
 
 def rule_of(message: str) -> str:
@@ -88,13 +129,13 @@ def _problems(error: ValidationError) -> Iterator[FieldProblem]:
         yield FieldProblem(path, rule_of(problem["msg"]))
 
 
-def _fault(error: Exception) -> str:
+def _fault(culprit: str, error: Exception) -> str:
     """
-    Where the model's own code failed. Without the error's text, since that may hold values of the payload.
+    Where the app's own code failed. Without the error's text, since that may hold values of the payload.
     """
     *_, (frame, line) = traceback.walk_tb(error.__traceback__)
     place = f"{PurePath(frame.f_code.co_filename).name}:{line}"
-    return f"could not be judged: the model failed with {type(error).__name__} at {place}"
+    return f"could not be judged: the {culprit} failed with {type(error).__name__} at {place}"
 
 
 def _written(job: Job) -> str:

@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.contracts.idempotent import is_idempotent
-from chokaq_core.contracts.serializer import JobSerializer, JsonSerializer
+from chokaq_core.contracts.serializer import CheckedSerializer, JobSerializer, JsonSerializer
 from chokaq_core.domain.errors import RegistrationError, StoreError
 from chokaq_core.domain.events import Event, EventName
 from chokaq_core.engine.execution import Executor
@@ -93,7 +93,7 @@ class Engine:
     ) -> None:
         tracing = tracing if tracing is not None else Untraced()
         rules = rules if rules is not None else EngineRules()
-        serializer = serializer if serializer is not None else JsonSerializer()
+        serializer = CheckedSerializer(serializer) if serializer is not None else JsonSerializer()
         self.worker_id = new_worker_id()
         self._store = store
         self._events = events

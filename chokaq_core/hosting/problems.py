@@ -27,6 +27,12 @@ NO_SNIFF = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 RETRY_AFTER_SECONDS = 5
 RETRY_AFTER_REFUSED_SECONDS = 60
 
+_TITLES = {
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "Content Too Large",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "Unprocessable Content",
+}
+"""The names of RFC 9110, where older Pythons know others: an answer does not depend on the interpreter."""
+
 _STATUS_BY_CODE = {
     "key_conflict": HTTPStatus.UNPROCESSABLE_ENTITY,
     "too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -47,7 +53,7 @@ def problem(
     """
     body: dict[str, object] = {
         "type": "about:blank",
-        "title": status.phrase,
+        "title": _TITLES.get(status, status.phrase),
         "status": int(status),
         "detail": detail,
         **members,

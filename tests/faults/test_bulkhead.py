@@ -28,7 +28,9 @@ from tests.support.engine import NOTE, RecordedEvents, wait_until
 ROOT = Path(__file__).parents[2]
 ZOMBIE_TIMEOUT = timedelta(seconds=1)
 
+# Two handlers may speak at once: a line is one write, which a pipe keeps whole.
 WORKER = """
+import os
 import sys
 import time
 from pathlib import Path
@@ -39,7 +41,7 @@ from tests.support.engine import Note, Setup, build_rig, profile_of
 go = Path(sys.argv[2])
 
 def work(job: Note, ctx: JobContext) -> None:
-    print("run", job.text, flush=True)
+    os.write(1, f"run {job.text}\\n".encode())
     while not go.exists():
         ctx.raise_if_cancelled()
         time.sleep(0.01)

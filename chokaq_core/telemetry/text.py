@@ -34,16 +34,9 @@ _BEARER = re.compile(r"\b([Bb]earer\s+)\S+")
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 
-def safe_json(value: object) -> str:
-    """
-    The value as JSON on one line; what JSON cannot hold is shown as text.
-    """
-    return one_line_json(plain(value))
-
-
 def one_line_json(value: object) -> str:
     """
-    The same for a value that is `plain` already.
+    A `plain` value as JSON on one line.
     """
     return _UNSAFE.sub(_escape, _ENCODER.encode(value))
 

@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 PORT ?= 7071
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 # `azurite` sends wakes through a Storage queue on this machine; left out, they stay within the process.
 WAKES ?=
 
@@ -16,7 +17,7 @@ SQL_FOLDERS = $(wildcard chokaq_core/stores/sqlite chokaq_core/stores/sqlserver)
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help install run test test-deep check check-infra bench clean test-tools
+.PHONY: help install run test test-deep check check-infra bench bench-peers clean test-tools
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -40,15 +41,20 @@ check: $(VENV)/.dev ## Check style, types, import contracts and SQL
 	@$(BIN)/lint-imports --no-logo
 	@$(if $(SQL_FOLDERS),$(BIN)/sqlfluff lint $(SQL_FOLDERS))
 
-check-infra: $(VENV)/.dev $(VENV)-infra/.ready test-tools ## Check the templates under infra/: their tests, and checkov
+check-infra: $(VENV)/.dev ## Check the templates under infra/ alone: the part of the tests that is theirs
+	@$(BIN)/python -m tests.support.checkov
+	@$(BIN)/python -m tests.support.kusto
 	@$(BIN)/python -m pytest tests/infra $(PYTEST_ARGS)
-	@$(VENV)-infra/bin/checkov --config-file infra/.checkov.yaml --directory infra
 
-bench: $(VENV)/.dev ## Run the benchmarks
-	@$(BIN)/python -m bench
+bench: $(VENV)-bench/.ready ## Run the benchmarks; BENCH_ARGS='--only claim' narrows them
+	@$(VENV)-bench/bin/python -m bench $(BENCH_ARGS)
+
+bench-peers: $(VENV)-bench/.ready ## Install PostgreSQL and Redis (Debian, as root), and measure beside the peers alone
+	@$(VENV)-bench/bin/python -m bench.install_servers
+	@$(VENV)-bench/bin/python -m bench --only peers $(BENCH_ARGS)
 
 clean: ## Remove virtual environments, caches and build leftovers; the jobs in .chokaq stay
-	rm -rf tests/azurite/node_modules tests/deck/node_modules tests/infra/kusto/node_modules .venv .venv-infra .venv313 $(VENV) $(VENV)-infra build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf tests/azurite/node_modules tests/deck/node_modules tests/infra/kusto/node_modules .venv .venv-bench .venv-infra .venv313 $(VENV) $(VENV)-bench build dist *.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path '*/node_modules/*' -prune -exec rm -rf {} +
 
 # What some tests need besides $(VENV): they are skipped, and say why, where it cannot be had.
@@ -56,6 +62,7 @@ test-tools: $(VENV)/.dev
 	@$(BIN)/python -m tests.support.worker_library
 	@$(BIN)/python -m tests.support.axe
 	@$(BIN)/python -m tests.support.azurite
+	@$(BIN)/python -m tests.support.checkov
 	@$(BIN)/python -m tests.support.kusto
 
 # A stamp in the environment tells which requirements it meets, so that nothing is installed twice.
@@ -79,9 +86,8 @@ $(VENV)/.dev: $(VENV)/.python requirements.txt requirements-local.txt requiremen
 	@$(PIP) -r requirements-dev.txt
 	@touch $(VENV)/.local $@
 
-# checkov pins an older parser of Bicep than the tests use, so it has an environment of its own.
-$(VENV)-infra/.ready: $(VENV)/.python requirements-infra.txt
-	@$(PYTHON) -m venv $(VENV)-infra
-	@echo "Installing requirements-infra.txt into $(VENV)-infra ..."
-	@$(VENV)-infra/bin/python -m pip install -qq --disable-pip-version-check --no-input -r requirements-infra.txt
+$(VENV)-bench/.ready: $(VENV)/.python requirements.txt requirements-local.txt requirements-dev.txt requirements-bench.txt
+	@echo "Installing requirements-bench.txt into $(VENV)-bench ..."
+	@$(PYTHON) -m venv $(VENV)-bench
+	@$(VENV)-bench/bin/python -m pip install -qq --disable-pip-version-check --no-input -r requirements-bench.txt
 	@touch $@

@@ -12,7 +12,17 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("chokaq", "huey", "pydantic", "azure-functions")
+PACKAGES = (
+    "chokaq",
+    "pydantic",
+    "azure-functions",
+    "huey",
+    "pgqueuer",
+    "procrastinate",
+    "dramatiq",
+    "rq",
+    "celery",
+)
 
 
 def facts() -> dict[str, str]:

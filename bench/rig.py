@@ -4,6 +4,7 @@ An engine on a store, with jobs that do nothing, for the sections to measure.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 import time
@@ -67,6 +68,22 @@ def noop_profile() -> Profile:
     """
     profile = Profile("bench")
     profile.handler("bench.noop.v1")(do_nothing)
+    return profile
+
+
+def waiting_profile(seconds: float, *, is_async: bool) -> Profile:
+    """
+    One handler that waits: on the event loop, or on a thread that it blocks.
+    """
+
+    async def wait(_job: Noop) -> None:
+        await asyncio.sleep(seconds)
+
+    def block(_job: Noop) -> None:
+        time.sleep(seconds)
+
+    profile = Profile("bench")
+    profile.handler("bench.noop.v1")(wait if is_async else block)
     return profile
 
 

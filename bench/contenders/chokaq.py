@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from bench.rig import Noop, build_engine, draining, noop_profile
+from chokaq_core.contracts import Profile
 from chokaq_core.policy.metric_tags import MetricRules
 from chokaq_core.ports import Events
 from chokaq_core.stores.sqlite import SqliteStore
@@ -25,12 +26,20 @@ class ChokaQContender:
     """
 
     def __init__(
-        self, folder: Path, *, capacity: int, prefetch: int = 0, has_telemetry: bool = False, is_synced: bool = False
+        self,
+        folder: Path,
+        *,
+        capacity: int,
+        prefetch: int = 0,
+        has_telemetry: bool = False,
+        is_synced: bool = False,
+        profile: Profile | None = None,
     ) -> None:
         self._store = SqliteStore(folder / "jobs.db", is_synced_on_commit=is_synced)
         self._store.prepare()
         events = recorded_events() if has_telemetry else None
-        self._engine = build_engine(self._store, noop_profile(), draining(capacity, prefetch), events=events)
+        served = profile if profile is not None else noop_profile()
+        self._engine = build_engine(self._store, served, draining(capacity, prefetch), events=events)
 
     def enqueue_each(self, count: int) -> None:
         """

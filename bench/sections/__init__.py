@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bench.figures import Figure
-from bench.sections import burst, claim, heartbeat, imports, latency, lateness, statements, throughput
+from bench.sections import burst, claim, deck, heartbeat, imports, latency, lateness, peers, statements, throughput
 from bench.size import Size
 
 
@@ -28,7 +28,9 @@ SECTIONS: dict[str, Section] = {
     "claim": Section(
         "Claim: p50 of a claim of 50 on the file store, half of the rows due, half delayed", claim.measure
     ),
+    "deck": Section("Deck: each answer over HTTP on full tables beside nearly empty ones", deck.measure),
     "throughput": Section("Throughput: no-op jobs on SQLite files, medians (least – greatest)", throughput.measure),
+    "peers": Section("Peers: the same jobs on other runners, medians (least – greatest)", peers.measure),
     "lateness": Section("Heartbeat beside 16 spinning handlers, 1,000 leases, 6 writing processes", lateness.measure),
     "latency": Section("Latency: enqueue to handler start, lone jobs on a lingering worker", latency.measure),
     "imports": Section("Import time in fresh interpreters", imports.measure),

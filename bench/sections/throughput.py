@@ -4,20 +4,15 @@ How many jobs a second: this runner beside a peer and beside the bare database, 
 
 from __future__ import annotations
 
-import gc
-import statistics
-import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 from bench.contenders import Entrant
 from bench.contenders.bare_loop import BareLoop
 from bench.contenders.chokaq import ChokaQContender
 from bench.contenders.huey_sqlite import HueyContender
-from bench.figures import Figure, at_least, spread
+from bench.figures import Figure, at_least
+from bench.race import Rates, lines, medians, race
 from bench.size import Size
 
 PLAIN = "ChokaQ 80+64"
@@ -29,18 +24,6 @@ HUEY_SYNCED = "Huey, synced"
 FLOOR = "bare loop"
 
 
-@dataclass(slots=True)
-class Rates:
-    """
-    Jobs a second of one entrant, and the processor time of a drained job, a value for each repetition.
-    """
-
-    each: list[float] = field(default_factory=list)
-    bulk: list[float] = field(default_factory=list)
-    drain: list[float] = field(default_factory=list)
-    drain_cpu: list[float] = field(default_factory=list)
-
-
 def measure(size: Size) -> Iterator[Figure]:
     """
     Every entrant once in each repetition, each time on a new file; then the ratios of their medians.
@@ -48,17 +31,9 @@ def measure(size: Size) -> Iterator[Figure]:
     entrants = _entrants(size.of(12_000, 3_000), size.of(1_000, 300))
     for entrant in entrants:
         yield Figure(entrant.name, None, note=f"{entrant.settings}; {entrant.jobs:,} jobs")
-    rates = _race(entrants, repetitions=size.of(5, 3))
-    for name, own in rates.items():
-        yield spread(f"drain: {name}", own.drain, "jobs/s")
+    rates = race(entrants, repetitions=size.of(5, 3))
+    yield from lines(rates)
     yield from _drain_ratios(rates)
-    for name, own in rates.items():
-        yield spread(f"processor time of a drained job: {name}", own.drain_cpu, "µs")
-    for name, own in rates.items():
-        yield spread(f"enqueue one by one: {name}", own.each, "jobs/s")
-    for name, own in rates.items():
-        if own.bulk:
-            yield spread(f"enqueue in bulk: {name}", own.bulk, "jobs/s")
     yield from _enqueue_ratios(rates)
 
 
@@ -79,45 +54,8 @@ def _entrants(jobs: int, synced_jobs: int) -> Sequence[Entrant]:
     )
 
 
-def _race(entrants: Sequence[Entrant], repetitions: int) -> Mapping[str, Rates]:
-    """
-    In turns, so that a machine that grows busy slows all of them.
-    """
-    rates = {entrant.name: Rates() for entrant in entrants}
-    for _ in range(repetitions):
-        for entrant in entrants:
-            with tempfile.TemporaryDirectory(prefix="chokaq-bench-") as folder:
-                _run(entrant, Path(folder), rates[entrant.name])
-    return rates
-
-
-def _run(entrant: Entrant, folder: Path, rates: Rates) -> None:
-    contender = entrant.enter(folder)
-    singles = entrant.jobs // 4
-    many = entrant.jobs - singles
-    rates.each.append(_rate(singles, lambda: contender.enqueue_each(singles)))
-    begun = time.perf_counter()
-    if contender.enqueue_bulk(many):
-        rates.bulk.append(many / (time.perf_counter() - begun))
-    else:
-        contender.enqueue_each(many)
-    cpu = time.process_time()
-    rates.drain.append(_rate(entrant.jobs, contender.drain))
-    rates.drain_cpu.append((time.process_time() - cpu) / entrant.jobs * 1e6)
-    if contender.left():
-        raise AssertionError(f"{entrant.name}: {contender.left()} of {entrant.jobs} jobs are not done")
-    contender.close()
-
-
-def _rate(count: int, action: Callable[[], object]) -> float:
-    gc.collect()
-    begun = time.perf_counter()
-    action()
-    return count / (time.perf_counter() - begun)
-
-
 def _drain_ratios(rates: Mapping[str, Rates]) -> Iterator[Figure]:
-    median = {name: statistics.median(own.drain) for name, own in rates.items()}
+    median = medians(rates, lambda own: own.drain)
     for ours, theirs, limit in (
         (FULL, HUEY, 1.0),
         (FULL, FLOOR, 0.25),
@@ -129,7 +67,7 @@ def _drain_ratios(rates: Mapping[str, Rates]) -> Iterator[Figure]:
 
 
 def _enqueue_ratios(rates: Mapping[str, Rates]) -> Iterator[Figure]:
-    each = {name: statistics.median(own.each) for name, own in rates.items()}
-    bulk = {name: statistics.median(own.bulk) for name, own in rates.items() if own.bulk}
+    each = medians(rates, lambda own: own.each)
+    bulk = medians(rates, lambda own: own.bulk)
     yield Figure(f"enqueue one by one: {PLAIN} / {HUEY}", each[PLAIN] / each[HUEY], "×", budget=at_least(1.0))
     yield Figure(f"enqueue in bulk: {PLAIN} / {FLOOR}", bulk[PLAIN] / bulk[FLOOR], "×", budget=at_least(0.25))

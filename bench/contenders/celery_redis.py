@@ -64,18 +64,17 @@ class CeleryContender:
         """
         A worker that the last task asks to stop.
         """
-        worker = self._app.Worker(
-            pool="threads" if self._threads else "solo",
-            concurrency=self._threads or 1,
-            loglevel="ERROR",
-            quiet=True,
-            without_gossip=True,
-            without_mingle=True,
-            without_heartbeat=True,
-        )
-        with suppress(SystemExit), warnings.catch_warnings():
+        with warnings.catch_warnings(), suppress(SystemExit):
             warnings.simplefilter("ignore", SecurityWarning)  # a benchmark may run as root
-            worker.start()
+            self._app.Worker(
+                pool="threads" if self._threads else "solo",
+                concurrency=self._threads or 1,
+                loglevel="ERROR",
+                quiet=True,
+                without_gossip=True,
+                without_mingle=True,
+                without_heartbeat=True,
+            ).start()
         state.should_stop = None
 
     def left(self) -> int:

@@ -162,8 +162,8 @@ def test_every_query_of_the_documents_names_what_exists(name: str) -> None:
     assert kql.name_problems(QUERIES[name]) == []
 
 
-@pytest.mark.skipif(not kusto.is_installed(), reason="Kusto's parser is not installed: python -m tests.support.kusto")
 def test_kustos_own_parser_takes_every_query_of_the_documents() -> None:
+    kusto.need()
     findings = kusto.analyse(QUERIES)
     assert len(findings) > 30
     assert {name: finding.faults for name, finding in findings.items() if finding.faults} == {}

@@ -191,8 +191,8 @@ def test_the_workbook_shows_what_an_operator_looks_for() -> None:
     assert "'{componentId}'" in (INFRA / "alerts.bicep").read_text(encoding="utf-8")
 
 
-@pytest.mark.skipif(not kusto.is_installed(), reason="Kusto's parser is not installed: python -m tests.support.kusto")
 def test_kustos_own_parser_takes_every_query() -> None:
+    kusto.need()
     findings = kusto.analyse(QUERIES)
     assert {name: finding.faults for name, finding in findings.items() if finding.faults} == {}
     for alert in alerts():

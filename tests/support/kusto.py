@@ -9,10 +9,13 @@ It is Microsoft's, runs on Node.js, and knows the columns that `tests/infra/kust
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 HOME = Path(__file__).parents[1] / "infra" / "kusto"
 PACKAGE = HOME / "node_modules" / "@kusto" / "language-service-next" / "Kusto.Language.Bridge.min.js"
@@ -52,6 +55,17 @@ def install() -> None:
     done = subprocess.run([npm, "ci"], cwd=HOME, capture_output=True, text=True, check=False)
     if done.returncode:
         print(f"npm ci failed in {HOME}: queries are not checked by Kusto's parser")  # noqa: T201 - the same
+
+
+def need() -> None:
+    """
+    Skips the test where the parser is not here, unless REQUIRE_KUSTO says that it must be.
+    """
+    if not is_installed():
+        reason = "Kusto's parser is not installed: python -m tests.support.kusto (needs Node.js)"
+        if os.environ.get("REQUIRE_KUSTO") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
 
 
 def analyse(queries: dict[str, str]) -> dict[str, Finding]:

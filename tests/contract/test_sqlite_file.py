@@ -5,11 +5,12 @@ What only the embedded store has: its file, its locks, its errors and its migrat
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from chokaq_core.domain.moves import complete
 from chokaq_core.ports import Beat, PillarCounts, SchemaState, Turn
 from chokaq_core.stores.sqlite import SqliteStore, database, errors, schema
 from chokaq_core.stores.sqlite.database import Database
+from chokaq_core.stores.sqlite.lock_file import LockFile
 from tests.contract.racing import at_once, in_processes
 from tests.contract.sources import SqliteSource
 from tests.support.clock import SteppedClock
@@ -103,6 +105,69 @@ class TestFile:
 
         store.close()
         store.close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted in /proc")
+class TestLockFile:
+    def test_a_writer_keeps_its_place_open_and_gives_it_up_when_it_rests(self, path: Path, store: SqliteStore) -> None:
+        assert _open_files(path) >= 1
+
+        store.rest()
+
+        assert _open_files(path) == 0
+
+    def test_it_is_free_between_two_transactions(self, path: Path, store: SqliteStore) -> None:
+        store.enqueue([JOB])
+
+        with path.with_name("jobs.db.lock").open("a") as handle:
+            portalocker.lock(handle, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+
+    def test_it_is_free_after_a_transaction_that_failed(self, path: Path, store: SqliteStore) -> None:
+        _run(path, "ALTER TABLE Lanes RENAME TO Moved")
+        with pytest.raises(StoreRefusedError, match="no such table"):
+            store.enqueue([JOB])
+
+        with path.with_name("jobs.db.lock").open("a") as handle:
+            portalocker.lock(handle, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+
+    @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+    def test_a_forked_child_does_not_keep_it_when_its_parent_is_gone(self, path: Path, store: SqliteStore) -> None:
+        lock_file = LockFile(path.with_name("jobs.db.lock"))
+        with lock_file:
+            child = _forked_child()
+            try:
+                assert _open_files(path, child) == 0
+                assert _open_files(path) >= 1
+            finally:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+        lock_file.close()
+
+
+def _forked_child() -> int:
+    """
+    A child that has come to itself, and waits to be killed.
+    """
+    awake, told = os.pipe()
+    if (child := os.fork()) == 0:
+        os.write(told, b"1")
+        signal.pause()
+    os.close(told)
+    assert os.read(awake, 1) == b"1"
+    os.close(awake)
+    return child
+
+
+def _open_files(path: Path, process: int | None = None) -> int:
+    """
+    How many handles a process, this one if none is given, has on the lock file.
+    """
+    lock = path.with_name("jobs.db.lock").stat()
+    count = 0
+    for link in Path(f"/proc/{process or 'self'}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            count += os.path.samestat(link.stat(), lock)
+    return count
 
 
 class TestMemory:
@@ -210,18 +275,18 @@ def _outside_writer(path: Path) -> Iterator[sqlite3.Connection]:
 
 class TestRefusals:
     def test_a_folder_that_is_not_there(self, tmp_path: Path) -> None:
-        with pytest.raises(StoreRefusedError):
-            SqliteStore(tmp_path / "missing" / "jobs.db").prepare()
+        with closing(SqliteStore(tmp_path / "missing" / "jobs.db")) as store, pytest.raises(StoreRefusedError):
+            store.prepare()
 
     def test_a_path_that_is_a_folder(self, tmp_path: Path) -> None:
-        with pytest.raises(StoreRefusedError):
-            SqliteStore(tmp_path).prepare()
+        with closing(SqliteStore(tmp_path)) as store, pytest.raises(StoreRefusedError):
+            store.prepare()
 
     def test_a_file_that_is_no_database(self, path: Path) -> None:
         path.write_bytes(b"not a database, whatever its name says\n" * 100)
 
-        with pytest.raises(StoreRefusedError, match="SQLITE_NOTADB"):
-            SqliteStore(path).prepare()
+        with closing(SqliteStore(path)) as store, pytest.raises(StoreRefusedError, match="SQLITE_NOTADB"):
+            store.prepare()
 
     def test_a_database_that_was_never_prepared(self, path: Path) -> None:
         with closing(SqliteStore(path)) as store, pytest.raises(StoreRefusedError, match="no such table"):

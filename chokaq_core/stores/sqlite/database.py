@@ -10,23 +10,24 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import portalocker
-
 from chokaq_core.stores.sql_files import load_queries
 from chokaq_core.stores.sqlite.errors import translated
+from chokaq_core.stores.sqlite.lock_file import LockFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
 QUERIES = load_queries(Path(__file__).parent / "sql")
 BUSY_TIMEOUT_SECONDS = 30.0
 """How long a statement waits for a writer that does not know the lock file, such as a shell or a backup."""
 
 _CACHE_KIB = 64 * 1024
+_NO_LOCK = nullcontext()
 
 
 class Transaction:
@@ -87,7 +88,7 @@ class Writer:
 
     def __init__(self, open_connection: Callable[[], sqlite3.Connection], lock_path: Path | None) -> None:
         self._open = open_connection
-        self._lock_path = lock_path
+        self._lock_file = LockFile(lock_path) if lock_path is not None else None
         self._thread_lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
 
@@ -99,7 +100,7 @@ class Writer:
         Raises:
             StoreError: what SQLite said, translated.
         """
-        with self._thread_lock, translated(), self._turn(is_write=is_write):
+        with self._thread_lock, translated(), self._lock_file or _NO_LOCK:
             connection = self._connection = self._connection or self._open()
             try:
                 connection.execute("BEGIN IMMEDIATE" if is_write else "BEGIN")
@@ -119,18 +120,8 @@ class Writer:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
-
-    @contextmanager
-    def _turn(self, *, is_write: bool) -> Iterator[None]:
-        """
-        This writer's turn among all writers of the file. The lock ends with its file handle, so also with the process.
-        """
-        if self._lock_path is None or not is_write:
-            yield
-            return
-        with self._lock_path.open("a") as handle:
-            portalocker.lock(handle, portalocker.LockFlags.EXCLUSIVE)
-            yield
+            if self._lock_file is not None:
+                self._lock_file.close()
 
 
 class Database:
@@ -149,29 +140,23 @@ class Database:
         self._reader = Writer(self._connect, None) if path is not None else self._writer
         self._beat_writer = Writer(self._connect, lock_path) if path is not None else self._writer
 
-    @contextmanager
-    def write(self) -> Iterator[Transaction]:
+    def write(self) -> AbstractContextManager[Transaction]:
         """
         A transaction that may write.
         """
-        with self._writer.transaction(self._now) as transaction:
-            yield transaction
+        return self._writer.transaction(self._now)
 
-    @contextmanager
-    def write_beat(self) -> Iterator[Transaction]:
+    def write_beat(self) -> AbstractContextManager[Transaction]:
         """
         A transaction on the heartbeat's own connection.
         """
-        with self._beat_writer.transaction(self._now) as transaction:
-            yield transaction
+        return self._beat_writer.transaction(self._now)
 
-    @contextmanager
-    def read(self) -> Iterator[Transaction]:
+    def read(self) -> AbstractContextManager[Transaction]:
         """
         A transaction that only reads, all of it from one moment.
         """
-        with self._reader.transaction(self._now, is_write=False) as transaction:
-            yield transaction
+        return self._reader.transaction(self._now, is_write=False)
 
     def rest(self) -> None:
         """
@@ -204,6 +189,8 @@ class Database:
 
     def _configure(self, connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        # What a statement over many rows would need to take itself back is kept in memory instead of a temporary file.
+        connection.execute("PRAGMA temp_store = MEMORY")
         if self._path is not None:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {self._synchronous}")

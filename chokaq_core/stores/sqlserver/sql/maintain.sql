@@ -40,12 +40,17 @@ OPTION (LOOP JOIN, FORCE ORDER);
 SELECT @@ROWCOUNT AS Gone;
 
 -- name: prune_buckets
--- Whole seconds, until there are enough of them.
+-- Whole seconds, until there are enough of them; the last one may hold any number of rows.
 -- takes: older_than ago, most int
-DECLARE @until datetime2(6);
+DECLARE @until datetime2(6), @last int = 1000, @gone int = 0;
 -- include: buckets_oldest
-DELETE b FROM [chokaq].MetricBuckets AS b WHERE b.BucketUtc <= @until;
-SELECT @@ROWCOUNT AS Gone;
+WHILE @last = 1000
+BEGIN
+    DELETE TOP (1000) b FROM [chokaq].MetricBuckets AS b WITH (ROWLOCK) WHERE b.BucketUtc <= @until;
+    SET @last = @@ROWCOUNT;
+    SET @gone = @gone + @last;
+END;
+SELECT @gone AS Gone;
 
 -- name: buckets_oldest
 SELECT @until = MAX(f.BucketUtc)
@@ -88,16 +93,20 @@ SELECT @asleep = COUNT(*) FROM (
 ) AS f;
 
 -- name: lanes_mark
--- Notes since when a lane has had no job.
-UPDATE l SET EmptySinceUtc = NULL
+-- Notes since when a lane has had no job. What exceeds a thousand rows waits for the next time.
+UPDATE TOP (1000) l SET EmptySinceUtc = NULL
 FROM [chokaq].Lanes AS l WITH (ROWLOCK)
 WHERE l.EmptySinceUtc IS NOT NULL AND EXISTS (SELECT 1 FROM @busy AS b WHERE b.Queue = l.Queue AND b.Type = l.Type);
-UPDATE l SET EmptySinceUtc = @now
+UPDATE TOP (1000) l SET EmptySinceUtc = @now
 FROM [chokaq].Lanes AS l WITH (ROWLOCK)
 WHERE l.EmptySinceUtc IS NULL AND NOT EXISTS (SELECT 1 FROM @busy AS b WHERE b.Queue = l.Queue AND b.Type = l.Type);
 
 -- name: lanes_prune
-DELETE l FROM [chokaq].Lanes AS l WITH (ROWLOCK) WHERE l.EmptySinceUtc <= @older_than;
+DELETE TOP (1000) l
+FROM [chokaq].Lanes AS l WITH (ROWLOCK)
+WHERE
+    l.EmptySinceUtc <= @older_than
+    AND NOT EXISTS (SELECT 1 FROM @busy AS b WHERE b.Queue = l.Queue AND b.Type = l.Type);
 SET @gone = @@ROWCOUNT;
 
 -- name: fold_counters

@@ -245,13 +245,15 @@ LEFT JOIN (
 ORDER BY q.Name;
 
 -- name: change_queue
--- A queue that is closed by it gives its fetched jobs back. Tables in order: Queues, JobsHot, Circuits, OperatorLog.
+-- A queue that is closed by it gives its fetched jobs back, a thousand by a thousand. Tables in order: Queues, JobsHot,
+-- Circuits, OperatorLog.
 -- takes: name varchar(255), is_paused int null, is_active int null, max_workers int null, clear_max_workers bit,
 --   zombie_timeout int null, clear_zombie_timeout bit, has_circuits bit, note_actor nvarchar(100), command nvarchar(50),
 --   target nvarchar(max)
 -- include: tables_of_moves
 DECLARE @said TABLE (Ord int NOT NULL PRIMARY KEY, Outcome varchar(20) COLLATE Latin1_General_100_BIN2 NOT NULL);
-DECLARE @is_closed bit;
+DECLARE @found TABLE (Id varchar(50) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, LeaseNumber int NOT NULL);
+DECLARE @is_closed bit, @last int = 1000;
 BEGIN TRANSACTION;
 UPDATE [chokaq].Queues SET
     IsPaused = COALESCE(@is_paused, IsPaused), IsActive = COALESCE(@is_active, IsActive),
@@ -269,12 +271,20 @@ IF @@ROWCOUNT = 0
     );
 SELECT @is_closed = CASE WHEN q.IsPaused = 1 OR q.IsActive = 0 THEN 1 ELSE 0 END
 FROM [chokaq].Queues AS q WHERE q.Name = @name;
-IF @is_closed = 1
+WHILE @is_closed = 1 AND @last = 1000
 BEGIN
-    UPDATE h SET LastUpdatedUtc = @now
-    FROM [chokaq].JobsHot AS h WITH (ROWLOCK)
-    WHERE h.WorkerId IS NOT NULL AND h.Queue = @name AND h.Status = 1;
+    DELETE f FROM @found AS f;
+    DELETE m FROM @move AS m;
     -- include: change_queue_fetched
+    SET @last = @@ROWCOUNT;
+    UPDATE h SET LastUpdatedUtc = @now
+    FROM @found AS f INNER JOIN [chokaq].JobsHot AS h WITH (ROWLOCK) ON h.Id = f.Id
+    WHERE h.WorkerId IS NOT NULL AND h.LeaseNumber = f.LeaseNumber AND h.Status = 1
+    OPTION (LOOP JOIN, FORCE ORDER);
+    INSERT INTO @move (Id, Queue, Move, IsCancelled)
+    SELECT h.Id, h.Queue, 'release', 0
+    FROM @found AS f INNER JOIN [chokaq].JobsHot AS h ON h.Id = f.Id
+    WHERE h.WorkerId IS NOT NULL AND h.LeaseNumber = f.LeaseNumber AND h.Status = 1;
     -- include: turn_release
     -- include: circuits_release
 END;
@@ -284,9 +294,10 @@ COMMIT TRANSACTION;
 -- include: queues
 
 -- name: change_queue_fetched
--- Jobs that were fetched from a queue which is being closed; the statement before has locked them.
-INSERT INTO @move (Id, Queue, Move, IsCancelled)
-SELECT h.Id, h.Queue, 'release', 0 FROM [chokaq].JobsHot AS h
+-- Jobs that were fetched from a queue which is being closed. UPDLOCK waits for claims under way, row versioning or not.
+INSERT INTO @found (Id, LeaseNumber)
+SELECT TOP (1000) h.Id, h.LeaseNumber
+FROM [chokaq].JobsHot AS h WITH (ROWLOCK, UPDLOCK)
 WHERE h.WorkerId IS NOT NULL AND h.Queue = @name AND h.Status = 1;
 
 -- name: totals

@@ -33,10 +33,12 @@ FROM [chokaq].Workers AS w
 ORDER BY w.StartedAtUtc, w.WorkerId;
 
 -- name: prune_workers
+-- What exceeds a thousand rows waits for the next time.
 -- takes: older_than ago
 DECLARE @gone int;
 BEGIN TRANSACTION;
-DELETE w FROM [chokaq].Workers AS w
+DELETE TOP (1000) w
+FROM [chokaq].Workers AS w WITH (ROWLOCK)
 WHERE
     w.HeartbeatUtc < @older_than
     AND NOT EXISTS (SELECT 1 FROM [chokaq].JobsHot AS h WHERE h.WorkerId = w.WorkerId AND h.WorkerId IS NOT NULL);
@@ -46,5 +48,6 @@ COMMIT TRANSACTION;
 SELECT @gone AS Gone;
 
 -- name: prune_turns
-DELETE t FROM [chokaq].Turns AS t
+DELETE TOP (1000) t
+FROM [chokaq].Turns AS t WITH (ROWLOCK)
 WHERE NOT EXISTS (SELECT 1 FROM [chokaq].Workers AS w WHERE w.WorkerId = t.WorkerId);

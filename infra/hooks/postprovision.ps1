@@ -5,6 +5,8 @@
 #   CHOKAQ_HOOK_PYTHON   a Python with requirements.txt; .venv, or python, if not set
 #   CHOKAQ_HOOK_PAUSE    seconds between tries; 15 if not set
 $ErrorActionPreference = 'Stop'
+# Programs that fail are looked at, and tried again, by this script itself.
+$PSNativeCommandUseErrorActionPreference = $false
 
 $Tries = 8
 $Rule = "chokaq-hook-$PID"

@@ -17,9 +17,21 @@ import sqlfluff
 
 from infra.hooks import grant
 from tests.support.infra import INFRA, parsed
+from tests.support.powershell import Script
 
 SCRIPT = INFRA / "hooks/postprovision.sh"
 TWIN = INFRA / "hooks/postprovision.ps1"
+
+OUTPUTS = {
+    "AZURE_RESOURCE_GROUP": "rg-x",
+    "SQL_SERVER_NAME": "sql-x",
+    "SQL_SERVER_FQDN": "sql-x.database.windows.net",
+    "SQL_DATABASE_NAME": "jobs",
+    "SQL_IS_PRIVATE": "false",
+    "APP_IDENTITY_NAME": "id-x",
+    "APP_IDENTITY_PRINCIPAL_ID": "11111111-1111-4111-8111-111111111111",
+}
+"""What azd hands to the hook."""
 
 STAND_IN = """#!/bin/sh
 echo "{name} $*" >> "$CALLS"
@@ -43,21 +55,12 @@ class Machine:
         path.chmod(0o755)
 
     def provision(self, script: Path = SCRIPT, **environ: str) -> subprocess.CompletedProcess[str]:
-        outputs = {
-            "AZURE_RESOURCE_GROUP": "rg-x",
-            "SQL_SERVER_NAME": "sql-x",
-            "SQL_SERVER_FQDN": "sql-x.database.windows.net",
-            "SQL_DATABASE_NAME": "jobs",
-            "SQL_IS_PRIVATE": "false",
-            "APP_IDENTITY_NAME": "id-x",
-            "APP_IDENTITY_PRINCIPAL_ID": "11111111-1111-4111-8111-111111111111",
-        }
         path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
         own = {"PATH": path, "CALLS": str(self.folder / "calls"), "CHOKAQ_HOOK_PAUSE": "0"}
         chosen = {"CHOKAQ_HOOK_PYTHON": str(self.folder / "bin/fake-python")}
         return subprocess.run(
             ["/bin/sh", str(script)],
-            env=own | chosen | outputs | environ,
+            env=own | chosen | OUTPUTS | environ,
             capture_output=True,
             text=True,
             check=False,
@@ -113,6 +116,25 @@ def test_the_door_is_closed_after_a_failure_too(machine: Machine) -> None:
     assert machine.calls[-1] == CLOSE
 
 
+def test_the_door_is_closed_when_the_hook_is_ended(machine: Machine) -> None:
+    machine.tool("fake-python", failing="*schema*) kill -TERM $PPID; exit 1 ;; 'nothing else'")
+    done = machine.provision()
+    assert done.returncode == 143
+    assert machine.calls == [
+        "curl -fsS https://api.ipify.org",
+        OPEN,
+        "fake-python -m chokaq_core schema apply",
+        CLOSE,
+    ]
+
+
+def test_a_door_that_does_not_open_lets_nothing_through(machine: Machine) -> None:
+    machine.tool("az", failing="*create*")
+    done = machine.provision()
+    assert done.returncode == 1
+    assert machine.calls == ["curl -fsS https://api.ipify.org", OPEN, CLOSE]
+
+
 def test_a_door_that_stays_open_is_told(machine: Machine) -> None:
     machine.tool("az", failing="*delete*")
     done = machine.provision()
@@ -143,10 +165,51 @@ def test_without_packages_nothing_is_opened(machine: Machine) -> None:
     assert machine.calls == []
 
 
-def test_the_twin_makes_the_same_calls() -> None:
-    calls = ("firewall-rule create", "firewall-rule delete", "chokaq_core", "schema", "apply", "infra.hooks.grant")
-    for text in (SCRIPT.read_text(encoding="utf-8"), TWIN.read_text(encoding="utf-8")):
-        assert [call for call in calls if call not in text] == []
+def test_the_twin_is_powershell() -> None:
+    assert Script(TWIN).faults() == []
+
+
+def test_the_twin_starts_the_same_programs_with_the_same_arguments_in_the_same_order(machine: Machine) -> None:
+    """
+    No PowerShell runs here: what the twin would start is read from its text, what the script starts is seen.
+    """
+    machine.provision()
+    seen = [call for call in machine.calls if not call.startswith(("curl", "as "))]
+    values = {f"$env:{name.lower()}": [value] for name, value in OUTPUTS.items()}
+    own = {"$rule": ["RULE"], "$address": ["203.0.113.7"], "$candidate": ["fake-python"], "$python": ["fake-python"]}
+    started = Script(TWIN).started({**values, **own})
+    assert started[0] == "fake-python -c import azure.identity, pydantic, pyodbc 2>$null"
+    assert started[1:] == seen == [OPEN, "fake-python -m chokaq_core schema apply", GRANT, CLOSE]
+
+
+def test_the_twin_closes_the_door_whatever_happens() -> None:
+    script = Script(TWIN)
+    assert script.calls_in("try_statement") == ["Open-Door", "Invoke-Patiently", "Invoke-Patiently"]
+    assert script.calls_in("finally_clause") == ["Close-Door"]
+
+
+@pytest.mark.parametrize(
+    "shell, twin",
+    [
+        ("TRIES=8\n", "$Tries = 8\n"),
+        ("${CHOKAQ_HOOK_PAUSE:-15}", "else { 15 }"),
+        ("https://api.ipify.org", "https://api.ipify.org"),
+        ("import azure.identity, pydantic, pyodbc", "import azure.identity, pydantic, pyodbc"),
+        ('RULE="chokaq-hook-$$"', '$Rule = "chokaq-hook-$PID"'),
+        ('[ "$SQL_IS_PRIVATE" = "true" ]', "$env:SQL_IS_PRIVATE -eq 'true'"),
+        ("so it was NOT prepared from here.", "so it was NOT prepared from here."),
+        (
+            "Server=tcp:$SQL_SERVER_FQDN,1433;Database=$SQL_DATABASE_NAME;",
+            "Server=tcp:$($env:SQL_SERVER_FQDN),1433;Database=$($env:SQL_DATABASE_NAME);",
+        ),
+        (';Authentication=Active Directory Default"', ';Authentication=Active Directory Default"'),
+        # Else a PowerShell that was told so would stop at the first program that fails, in place of trying again.
+        ("set -eu", "$PSNativeCommandUseErrorActionPreference = $false\n"),
+    ],
+)
+def test_the_twins_agree(shell: str, twin: str) -> None:
+    assert shell in SCRIPT.read_text(encoding="utf-8")
+    assert twin in TWIN.read_text(encoding="utf-8")
 
 
 def test_the_scripts_read_only_what_the_template_puts_out() -> None:

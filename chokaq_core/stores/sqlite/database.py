@@ -19,7 +19,7 @@ from chokaq_core.stores.sqlite.errors import translated
 from chokaq_core.stores.sqlite.lock_file import LockFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
 QUERIES = load_queries(Path(__file__).parent / "sql")
@@ -67,11 +67,27 @@ class Transaction:
         """
         return self._connection.execute(QUERIES[name], {"now": self.now, **values}).rowcount
 
-    def change_each(self, name: str, batch: Iterable[Mapping[str, object]]) -> None:
+    def change_each(self, name: str, batch: Iterable[Mapping[str, object]]) -> int:
         """
-        Runs a write once for each set of values; they must bind `now` themselves where the query asks for it.
+        Runs a write once for each set of values, which bind `now` themselves where the query asks for it.
+
+        Returns:
+            How many rows were changed in all.
         """
-        self._connection.executemany(QUERIES[name], batch)
+        return self._connection.executemany(QUERIES[name], batch).rowcount
+
+    def change_all(self, name: str, batch: Sequence[Mapping[str, object]]) -> bool:
+        """
+        Runs a write that changes one row or none, for each set of values; unless each changed a row, none is changed.
+        """
+        if len(batch) <= 1:
+            return self.change_each(name, batch) == len(batch)
+        self._connection.execute("SAVEPOINT attempt")
+        has_changed_all = self.change_each(name, batch) == len(batch)
+        if not has_changed_all:
+            self._connection.execute("ROLLBACK TO attempt")
+        self._connection.execute("RELEASE attempt")
+        return has_changed_all
 
     def run_script(self, statements: str) -> None:
         """

@@ -1,5 +1,5 @@
 """
-Storing new jobs: each gets an outcome of its own, and the accepted ones are written together.
+Storing new jobs: nearly all are new, and are written without a look; where one is not, each gets an outcome of its own.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from chokaq_core.domain.errors import StoreRefusedError
 from chokaq_core.ports import EnqueueAnswer, EnqueueItem, EnqueueOutcome
 from chokaq_core.stores.sqlite.rows import micros, span_micros
 from chokaq_core.stores.sqlite.waking import ask_for_wake
@@ -23,23 +24,53 @@ _LAST_MICROSECOND = 253_402_300_799_999_999
 
 def enqueue(transaction: Transaction, jobs: Sequence[NewJob]) -> EnqueueAnswer:
     """
-    Judges the jobs in order against what is stored and what came before them in the batch, then writes the new ones.
+    Writes the jobs, taking them all for new; only where that was wrong each of them is judged.
+    """
+    if _write(transaction, jobs):
+        new, items = jobs, tuple(EnqueueItem(EnqueueOutcome.CREATED, job.id) for job in jobs)
+    else:
+        new, items = _judged(transaction, jobs)
+        if not _write(transaction, new):
+            msg = "jobs that were found to be new could not be written"
+            raise StoreRefusedError(msg)
+    _open_lanes(transaction, new)
+    return EnqueueAnswer(
+        items=items,
+        is_worker_looking=bool(transaction.value("enqueue_is_worker_looking")),
+        wake_in=ask_for_wake(transaction, min((_due(job, transaction.now) for job in new), default=None)),
+    )
+
+
+def _write(transaction: Transaction, jobs: Sequence[NewJob]) -> bool:
+    """
+    Writes all jobs or none: false when an id or a key is taken, in the store or by an earlier job of the batch.
+    """
+    return transaction.change_all("enqueue", [_values(job, transaction.now) for job in jobs])
+
+
+def _open_lanes(transaction: Transaction, jobs: Sequence[NewJob]) -> None:
+    """
+    Sees to it that claims look where the jobs are.
+    """
+    for queue, type_key in {(job.queue, job.type_key) for job in jobs}:
+        if transaction.change("enqueue_lane", queue=queue, type_key=type_key):
+            transaction.change("enqueue_queue", queue=queue)
+
+
+def _judged(transaction: Transaction, jobs: Sequence[NewJob]) -> tuple[list[NewJob], tuple[EnqueueItem, ...]]:
+    """
+    The jobs that are new, and the outcome of each, against what is stored and what came before it in the batch.
     """
     known = _Known(transaction, jobs)
-    items: list[EnqueueItem] = []
     new: list[NewJob] = []
+    items: list[EnqueueItem] = []
     for job in jobs:
         item, is_new = known.judge(job)
         items.append(item)
         if is_new:
             new.append(job)
             known.remember(job)
-    _write(transaction, new)
-    return EnqueueAnswer(
-        items=tuple(items),
-        is_worker_looking=bool(transaction.value("enqueue_is_worker_looking")),
-        wake_in=ask_for_wake(transaction, min((_due(job, transaction.now) for job in new), default=None)),
-    )
+    return new, tuple(items)
 
 
 class _Known:
@@ -74,14 +105,6 @@ class _Known:
         self._ids[job.id] = (job.type_key, job.payload)
         if job.idempotency_key is not None:
             self._keys[job.idempotency_key] = (job.id, job.type_key, job.payload)
-
-
-def _write(transaction: Transaction, jobs: Sequence[NewJob]) -> None:
-    transaction.change_each("enqueue", [_values(job, transaction.now) for job in jobs])
-    queues = {job.queue for job in jobs}
-    transaction.change_each("enqueue_queue", [{"queue": queue, "now": transaction.now} for queue in queues])
-    lanes = {(job.queue, job.type_key) for job in jobs}
-    transaction.change_each("enqueue_lane", [{"queue": queue, "type_key": type_key} for queue, type_key in lanes])
 
 
 def _values(job: NewJob, now: int) -> dict[str, object]:

@@ -1,4 +1,4 @@
--- Enqueue. Tables in order: JobsHot, JobsArchive, JobsDLQ, Queues, Lanes, Workers.
+-- Enqueue. Tables in order: JobsHot, JobsArchive, JobsDLQ, Lanes, Queues, Workers.
 
 -- name: enqueue_existing
 -- Jobs of any pillar that bear one of the ids, to tell a repeated call from a taken id.
@@ -14,21 +14,25 @@ SELECT h.IdempotencyKey, h.Id, h.Type, h.Payload
 FROM json_each(:keys) AS k CROSS JOIN JobsHot AS h ON h.IdempotencyKey = k.value;
 
 -- name: enqueue
--- Move enqueue: absent → Pending; ready at once when due.
+-- Move enqueue: absent → Pending; ready at once when due. Changes nothing where the id or the key is taken.
 INSERT INTO JobsHot (
     Id, Queue, Type, Payload, Tags, IdempotencyKey, Priority, DueAtUtc, CreatedAtUtc, LastUpdatedUtc,
     LifetimeStartUtc, IsReady, TraceParent, CreatedBy
 )
-VALUES (
+SELECT
     :id, :queue, :type_key, :payload, :tags, :idempotency_key, :priority, :due, :now, :now,
     :due, :due <= :now, :trace_parent, :created_by
-);
-
--- name: enqueue_queue
-INSERT OR IGNORE INTO Queues (Name, LastUpdatedUtc) VALUES (:queue, :now);
+WHERE
+    NOT EXISTS (SELECT 1 FROM JobsArchive WHERE Id = :id)
+    AND NOT EXISTS (SELECT 1 FROM JobsDLQ WHERE Id = :id)
+ON CONFLICT DO NOTHING;
 
 -- name: enqueue_lane
 INSERT OR IGNORE INTO Lanes (Queue, Type) VALUES (:queue, :type_key);
+
+-- name: enqueue_queue
+-- Only where the lane is new: no queue is ever deleted, so one that has a lane is there.
+INSERT OR IGNORE INTO Queues (Name, LastUpdatedUtc) VALUES (:queue, :now);
 
 -- name: enqueue_is_worker_looking
 SELECT EXISTS(SELECT 1 FROM Workers WHERE LookingUntilUtc > :now AND State = 'running');

@@ -243,8 +243,8 @@ module endpoints 'modules/endpoints.bicep' = if (privateNetwork) {
   params: {
     location: location
     tags: tags
-    networkId: privateNetwork ? network.outputs.networkId : ''
-    subnetId: privateNetwork ? network.outputs.endpointSubnetId : ''
+    networkId: privateNetwork ? network!.outputs.networkId : ''
+    subnetId: privateNetwork ? network!.outputs.endpointSubnetId : ''
     storageId: storage.outputs.id
     sqlServerId: sql.outputs.serverId
     vaultId: vault.outputs.id
@@ -268,7 +268,7 @@ module app 'modules/app.bicep' = {
     sqlServerFqdn: sql.outputs.serverFqdn
     sqlDatabaseName: sql.outputs.databaseName
     vaultName: vault.outputs.name
-    subnetId: privateNetwork ? network.outputs.appSubnetId : ''
+    subnetId: privateNetwork ? network!.outputs.appSubnetId : ''
     pythonVersion: pythonVersion
     instanceMemoryMB: instanceMemoryMB
     maximumInstanceCount: maximumInstanceCount

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from chokaq_core.config.connection_string import CONNECTION_STRING
 from chokaq_core.config.names import find, in_environment, is_portable
 from chokaq_core.hosting.wakes import StorageConnection
 from chokaq_core.policy.sqlserver import Authentication, Encryption, SqlServerConnection
+from tests.support.bicep import Types, names_in, names_of
 from tests.support.infra import (
     INFRA,
     ROOT,
@@ -55,6 +57,41 @@ SESSIONS = {"S1": 900, "GP_Gen5_2": 30_000}
 REQUESTS = {"S1": 90, "GP_Gen5_2": 200}
 """Most sessions, and most requests at once, by size of the database, as Azure's documentation gives them."""
 
+LOOKED_UP = {
+    "Microsoft.Authorization/roleAssignments@2022-04-01",
+    "Microsoft.Insights/actionGroups@2023-01-01",
+    "Microsoft.Insights/components@2020-02-02",
+    "Microsoft.Insights/diagnosticSettings@2021-05-01-preview",
+    "Microsoft.Insights/scheduledQueryRules@2023-12-01",
+    "Microsoft.Insights/workbooks@2022-04-01",
+    "Microsoft.KeyVault/vaults@2023-07-01",
+    "Microsoft.ManagedIdentity/userAssignedIdentities@2023-01-31",
+    "Microsoft.Network/networkSecurityGroups@2024-01-01",
+    "Microsoft.Network/privateDnsZones/virtualNetworkLinks@2020-06-01",
+    "Microsoft.Network/privateDnsZones@2020-06-01",
+    "Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2024-01-01",
+    "Microsoft.Network/privateEndpoints@2024-01-01",
+    "Microsoft.Network/virtualNetworks@2024-01-01",
+    "Microsoft.OperationalInsights/workspaces@2023-09-01",
+    "Microsoft.Resources/resourceGroups@2024-03-01",
+    "Microsoft.Sql/servers/databases@2023-08-01",
+    "Microsoft.Sql/servers/firewallRules@2023-08-01",
+    "Microsoft.Sql/servers@2023-08-01",
+    "Microsoft.Storage/storageAccounts/blobServices/containers@2023-05-01",
+    "Microsoft.Storage/storageAccounts/blobServices@2023-05-01",
+    "Microsoft.Storage/storageAccounts/queueServices/queues@2023-05-01",
+    "Microsoft.Storage/storageAccounts/queueServices@2023-05-01",
+    "Microsoft.Storage/storageAccounts@2023-05-01",
+    "Microsoft.Web/serverfarms@2024-11-01",
+    "Microsoft.Web/sites/basicPublishingCredentialsPolicies@2024-11-01",
+    "Microsoft.Web/sites/config@2024-11-01",
+    "Microsoft.Web/sites@2024-11-01",
+}
+"""
+Held against Azure/bicep-types-az, with every property that the templates give them: names, kinds of value, allowed
+texts, what is required, what is read-only. Look a new one up there before it is added.
+"""
+
 each_file = pytest.mark.parametrize("path", bicep_files(), ids=lambda path: path.name)
 
 
@@ -76,19 +113,56 @@ def test_no_template_leans_on_a_registry(path: Path) -> None:
 
 def test_every_module_is_given_its_parameters_and_no_others() -> None:
     for module in parsed(INFRA / "main.bicep")["modules"].values():
-        config = module["config"]
-        while "condition" in config:
-            config = config["config"]
+        given = {name for name, _ in parameter_given(module["config"])}
         declared = parameters(module["detail"]["path"])
         needed = {name for name, entry in declared.items() if entry["default"] is None}
-        assert needed - config["params"].keys() == set(), module["detail"]["path"]
-        assert config["params"].keys() - declared.keys() == set(), module["detail"]["path"]
+        assert needed - given == set(), module["detail"]["path"]
+        assert given - declared.keys() == set(), module["detail"]["path"]
+
+
+def test_every_module_is_given_values_of_the_right_type() -> None:
+    main = Types(INFRA / "main.bicep")
+    pairs = [
+        (f"{module['detail']['path']}: {name}", main.type_of(value), parameters(module["detail"]["path"])[name]["type"])
+        for module in parsed(INFRA / "main.bicep")["modules"].values()
+        for name, value in parameter_given(module["config"])
+    ]
+    assert len(pairs) > 60
+    assert [(name, given, wanted) for name, given, wanted in pairs if given != wanted] == []
+
+
+@each_file
+def test_every_name_in_a_template_is_declared_and_every_parameter_and_variable_is_read(path: Path) -> None:
+    names = names_in(path)
+    assert names.unknown == set()
+    assert names.unused == set()
+
+
+def test_a_name_that_nothing_declares_is_found() -> None:
+    text = """
+param one string
+param two array
+param three string // three is read by nobody: two
+var four = empty(one) ? five : '${six} and ${empty(seven) ? 'eight' : nine.ten}'
+resource it 'A.B/c@2024-01-01' = [for (element, index) in two: {
+  name: element
+  eleven: four[index].twelve
+  parent: thirteen
+}]
+"""
+    names = names_of(text)
+    assert names.unknown == {"five", "six", "seven", "nine", "thirteen"}
+    assert names.unused == {"three"}
+
+
+def test_every_kind_of_resource_is_one_that_the_published_types_of_bicep_have_in_that_version() -> None:
+    assert {f"{resource.type}@{resource.api_version}" for resource in resources()} == LOOKED_UP
 
 
 def test_every_output_of_a_module_that_is_used_is_there() -> None:
     main = (INFRA / "main.bicep").read_text(encoding="utf-8")
     files = {name: entry["detail"]["path"] for name, entry in parsed(INFRA / "main.bicep")["modules"].items()}
-    used = re.findall(r"\b(\w+)\.outputs\.(\w+)", main)
+    used = re.findall(r"\b(\w+)!?\.outputs\.(\w+)", main)
     assert len(used) > 20
     assert [(name, out) for name, out in used if out not in parsed(INFRA / files[name])["outputs"]] == []
 
@@ -307,3 +381,12 @@ def test_the_app_roles_are_the_ones_that_the_app_looks_for() -> None:
     looked_for = set(re.findall(r'"(ChokaQ\.\w+)":', source))
     assert {role["value"] for role in roles} == looked_for == {"ChokaQ.Reader", "ChokaQ.Operator"}
     assert len({role["id"] for role in roles}) == 2
+
+
+def parameter_given(config: dict[str, Any]) -> list[tuple[str, Any]]:
+    """
+    What a module is given, under whatever condition it stands.
+    """
+    while "condition" in config:
+        config = config["config"]
+    return list(config["params"].items())

@@ -7,12 +7,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chokaq_core.config.check import run_check
 from chokaq_core.console import arguments, dlq, doctor, enqueueing, jobs, queues, schema
 from chokaq_core.console.opening import settle
+from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 EXIT_CODES = "Exit codes: 0 done, 1 refused or failed, 2 not understood, 3 some jobs were left alone, 4 no such job."
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Value):
     """
     One command: its words, what it does, its arguments, and the function that carries it out.
 

@@ -12,10 +12,11 @@ Raised by every method:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
+
+from chokaq_core.domain.value import Value, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,8 +53,7 @@ class EnqueueOutcome(StrEnum):
     ID_TAKEN = "id_taken"
 
 
-@dataclass(frozen=True, slots=True)
-class EnqueueItem:
+class EnqueueItem(Value):
     """
     One job's outcome; `job_id` is the id that now stands for it: its own, or the first holder of its key.
     """
@@ -62,8 +62,7 @@ class EnqueueItem:
     job_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class EnqueueAnswer:
+class EnqueueAnswer(Value):
     """
     Outcomes in the order of the jobs.
 
@@ -77,8 +76,7 @@ class EnqueueAnswer:
     wake_in: timedelta | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Value):
     """
     One round trip of a worker: settle what ended, start what was fetched, claim for the room that is left.
 
@@ -104,8 +102,7 @@ class Turn:
     reports: tuple[CircuitReport, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TurnAnswer:
+class TurnAnswer(Value):
     """
     What a turn did.
 
@@ -137,8 +134,7 @@ class TurnAnswer:
     wake_in: timedelta | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Value):
     """
     How far a running job is, for the next heartbeat.
     """
@@ -148,8 +144,7 @@ class Progress:
     note: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Beat:
+class Beat(Value):
     """
     One heartbeat for all running jobs of a worker.
     """
@@ -161,8 +156,7 @@ class Beat:
     capacity: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class HeldJob:
+class HeldJob(Value):
     """
     A job held in a worker's name, as a heartbeat finds it.
     """
@@ -173,8 +167,7 @@ class HeldJob:
     cancel_requested_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BeatAnswer:
+class BeatAnswer(Value):
     """
     Every job held in the worker's name, by id. What is missing was lost.
     """
@@ -192,8 +185,7 @@ class WorkerState(StrEnum):
     STOPPED = "stopped"
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerFacts:
+class WorkerFacts(Value):
     """
     A worker's row.
     """
@@ -208,8 +200,7 @@ class WorkerFacts:
     heartbeat_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MovedJob:
+class MovedJob(Value):
     """
     A job that a scan moved.
     """
@@ -221,8 +212,7 @@ class MovedJob:
     worker_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Suspects:
+class Suspects(Value):
     """
     Jobs whose heartbeat is too old, with the clock they were measured by.
     """
@@ -231,8 +221,7 @@ class Suspects:
     jobs: tuple[Suspect, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Burial:
+class Burial(Value):
     """
     A verdict on one suspect, as it was read, with what to remember.
     """
@@ -242,8 +231,7 @@ class Burial:
     error: ErrorFacts
 
 
-@dataclass(frozen=True, slots=True)
-class TimerRow:
+class TimerRow(Value):
     """
     What is known of a timer.
     """
@@ -254,8 +242,7 @@ class TimerRow:
     last_outcome: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Value):
     """
     How much work waits and who is there for it.
 
@@ -292,8 +279,7 @@ class ResurrectOutcome(StrEnum):
     STALE = "stale"
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Value):
     """
     New values for a job that is not running; None leaves a value as it is.
     """
@@ -303,8 +289,7 @@ class Edit:
     priority: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class QueueRow:
+class QueueRow(Value):
     """
     A queue's controls, with what waits and runs in it.
     """
@@ -319,8 +304,7 @@ class QueueRow:
     lag: timedelta = timedelta(0)
 
 
-@dataclass(frozen=True, slots=True)
-class QueueChange:
+class QueueChange(Value):
     """
     New controls for a queue. Fields left at None stay; limits are cleared by name in `clear`.
     """
@@ -332,8 +316,7 @@ class QueueChange:
     clear: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(Value):
     """
     Counters of one queue over all workers and times, and rows now in each pillar.
     """
@@ -343,8 +326,7 @@ class Totals:
     retried: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class MetricBucket:
+class MetricBucket(Value):
     """
     What ended in one second: of one queue, outcome and reason, summed over workers.
     """
@@ -359,8 +341,7 @@ class MetricBucket:
     max_duration_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class JobPage:
+class JobPage(Value):
     """
     A part of a list.
 
@@ -374,8 +355,7 @@ class JobPage:
     further: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JobCount:
+class JobCount(Value):
     """
     How many jobs match among the rows looked at; not complete when there are others.
     """
@@ -384,8 +364,7 @@ class JobCount:
     is_complete: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorGroup:
+class ErrorGroup(Value):
     """
     Dead jobs of one type that ended by one type of error, for one reason.
 
@@ -404,8 +383,7 @@ class ErrorGroup:
     error_line: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TopErrors:
+class TopErrors(Value):
     """
     Groups of the newest dead jobs, largest first; not complete when there are older ones that were not looked at.
     """
@@ -414,8 +392,7 @@ class TopErrors:
     is_complete: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PillarCounts:
+class PillarCounts(Value):
     """
     Rows in each pillar.
     """
@@ -425,8 +402,7 @@ class PillarCounts:
     dlq: int
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaState:
+class SchemaState(Value):
     """
     Whether the database is ready, and if not, what is missing.
     """
@@ -446,8 +422,7 @@ class SchemaState:
         return not self.missing_tables and self.version >= self.expected_version
 
 
-@dataclass(frozen=True, slots=True)
-class Vitals:
+class Vitals(Value):
     """
     How things stand, for health checks. With a schema that is not ready only `schema` is filled.
 
@@ -466,8 +441,7 @@ class Vitals:
     oldest_heartbeat_age: timedelta = timedelta(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Census:
+class Census(Value):
     """
     Jobs that wait and jobs that are dead, by queue.
     """
@@ -690,8 +664,7 @@ class OperatorStore(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Value):
     """
     One job's claim on an idempotency key. Keys of different types have nothing to do with each other.
     """
@@ -711,8 +684,7 @@ class ClaimState(StrEnum):
     COMPLETED = "completed"
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimAnswer:
+class ClaimAnswer(Value):
     """
     The answer to a claim, with the result that was kept when the work is done.
     """

@@ -4,11 +4,11 @@ Rules that bind settings to each other, and to where the app runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.durations import format_duration
+from chokaq_core.domain.value import Value
 from chokaq_core.policy.sqlserver import SqlServerConnection
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ _ANONYMOUS = "Deck.AllowAnonymous"
 _DECK_LOGINS = ("Deck.ReadKey", "Deck.OperateKey", "Deck.TrustPlatformAuthentication")
 
 
-@dataclass(frozen=True, slots=True)
-class Durations:
+class Durations(Value):
     """
     The valid durations among the settings; one that is invalid or null is left out, and its rules with it.
     """

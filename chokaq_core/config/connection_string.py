@@ -33,6 +33,7 @@ from chokaq_core.config.connection_keywords import (
 from chokaq_core.config.connection_login import connection_of
 from chokaq_core.config.kinds import Kind, RefusedError
 from chokaq_core.domain.secret import MASK
+from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,8 +63,7 @@ _ADO_NET = "{'\""
 _ODBC = "{"
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Value):
     """
     One `keyword=value`, unquoted; `number` is its place in the string, from 1.
     """

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +13,7 @@ from chokaq_core.config.periods import EXPRESSIBLE, is_expressible
 from chokaq_core.domain.durations import RULE as DURATION_RULE
 from chokaq_core.domain.durations import DurationError, format_duration, parse_duration
 from chokaq_core.domain.secret import MASK, Secret
+from chokaq_core.domain.value import Value
 
 ZERO = timedelta(0)
 TEN_YEARS = timedelta(days=3650)
@@ -36,8 +36,7 @@ class RefusedError(Exception):
         super().__init__("; ".join(rules))
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Value):
     """
     The type and the range of a setting.
 

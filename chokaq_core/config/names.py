@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from chokaq_core.config.catalog import OLD_NAMES, QUEUE_SETTINGS, SECTIONS, SETTINGS
 from chokaq_core.config.setting import ROOT
+from chokaq_core.domain.value import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

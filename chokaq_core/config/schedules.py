@@ -4,17 +4,16 @@ The schedule of each timer, from the settings.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chokaq_core.config.periods import schedule_of
+from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
     from chokaq_core.config.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Schedules:
+class Schedules(Value):
     """
     The literal schedule of each timer.
 

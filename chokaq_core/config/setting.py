@@ -4,16 +4,14 @@ One setting, as it is declared.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from chokaq_core.config.kinds import Kind
 from chokaq_core.domain.secret import MASK
+from chokaq_core.domain.value import Value
 
 ROOT = "ChokaQ"
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Value):
     """
     Everything that is known of one setting; parsing, errors, samples and documentation are made from it.
 
@@ -68,8 +66,7 @@ class Setting:
         return None if value is None else self.kind.as_json(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Value):
     """
     Settings that answer one question, in the order in which they are documented.
     """

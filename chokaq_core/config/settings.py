@@ -5,12 +5,12 @@ All settings, valid and frozen, as the values that the rooms take.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chokaq_core.domain.secret import Secret
+from chokaq_core.domain.value import Value
 from chokaq_core.policy.backoff import RetryRules
 from chokaq_core.policy.circuit import CircuitRules
 from chokaq_core.policy.envelope import EnvelopeLimits
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from chokaq_core.config.reading import Reading
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionsSettings:
+class FunctionsSettings(Value):
     """
     The settings of section `Functions` that triggers and wakes take.
     """
@@ -41,8 +40,7 @@ class FunctionsSettings:
     max_wakes_per_poll: int = 32
 
 
-@dataclass(frozen=True, slots=True)
-class DeckSettings:
+class DeckSettings(Value):
     """
     The settings of section `Deck`: who may look and who may act.
     """
@@ -70,8 +68,7 @@ class Effective(NamedTuple):
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Value):
     """
     Every setting of the app. Sections that the engine knows come as its own value classes.
 
@@ -101,7 +98,7 @@ class Settings:
     functions: FunctionsSettings
     deck: DeckSettings
     warnings: tuple[str, ...] = ()
-    listing: tuple[Effective, ...] = field(default=(), repr=False)
+    listing: tuple[Effective, ...] = ()
 
     def effective(self) -> list[Effective]:
         """

@@ -5,11 +5,11 @@ Where values come from: a settings file, the environment, code. Each source is r
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chokaq_core.config.names import in_code, in_environment
 from chokaq_core.config.setting import ROOT
+from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,8 +22,7 @@ OWN_TESTS = "chokaq_test_"
 """Variables that begin so steer the project's own tests and are left alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Value):
     """
     One value as a source gives it.
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import time
 from contextlib import closing
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from chokaq_core.console.exits import Exit
 from chokaq_core.console.opening import enter
 from chokaq_core.console.printing import write_json
 from chokaq_core.domain.errors import ConfigurationError, StoreError, StoreRefusedError
+from chokaq_core.domain.value import Value, asdict
 from chokaq_core.hosting.stores import open_store
 from chokaq_core.hosting.wakes import StorageConnection, wake_sender
 from chokaq_core.telemetry import build_events
@@ -34,8 +34,7 @@ CLOCK_TOLERANCE = timedelta(seconds=5)
 """Every time that matters is the database's; a host's clock that is further off still confuses readers of its log."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Value):
     """
     What one check found; without advice all is well.
     """

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from chokaq_core.config import load_settings
 from chokaq_core.console.exits import Exit
 from chokaq_core.console.opening import enter
 from chokaq_core.console.printing import tell, write_json
+from chokaq_core.domain.value import replace
 from chokaq_core.hosting.stores import open_store
 from chokaq_core.telemetry import build_events
 

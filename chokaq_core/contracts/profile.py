@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +14,7 @@ from chokaq_core.contracts.job import Job
 from chokaq_core.contracts.model_rules import check_model
 from chokaq_core.domain.errors import RegistrationError
 from chokaq_core.domain.job import DEFAULT_PRIORITY, DEFAULT_QUEUE
+from chokaq_core.domain.value import Value, field
 from chokaq_core.policy.classify import ErrorRules
 from chokaq_core.policy.envelope import MAX_PRIORITY
 
@@ -27,8 +27,7 @@ _TYPE_KEY = re.compile(r"[!-~]{1,255}")
 _QUEUE = re.compile(r"[a-z0-9][a-z0-9._-]{0,254}")
 
 
-@dataclass(frozen=True, slots=True)
-class Registration:
+class Registration(Value):
     """
     One handler with its rules.
 

@@ -4,14 +4,13 @@ A job with the caller's wishes for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from chokaq_core.contracts.job import Job
+from chokaq_core.domain.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class JobRequest:
+class JobRequest(Value):
     """
     A job object with options; None means the registration's default.
     """
@@ -27,8 +26,7 @@ class JobRequest:
     job_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RawRequest:
+class RawRequest(Value):
     """
     A job as type key and JSON text, with the same options.
     """

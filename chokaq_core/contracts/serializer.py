@@ -8,7 +8,6 @@ import json
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -17,6 +16,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from chokaq_core.contracts.round_trip import altered, unwritable
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError
+from chokaq_core.domain.value import Value
 from chokaq_core.policy.envelope import field_problem_of_json
 
 if TYPE_CHECKING:
@@ -172,8 +172,7 @@ def _refuse(problems: Iterable[FieldProblem]) -> None:
         raise InvalidJobError(listed)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredResult:
+class StoredResult(Value):
     """
     A handler's return value as it is stored: JSON text, or a note saying why there is none.
     """

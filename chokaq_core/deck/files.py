@@ -5,17 +5,17 @@ The page's files, read once.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from chokaq_core.domain.value import Value
 
 FOLDER = Path(__file__).parent
 
 _MEDIA_TYPES = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
-@dataclass(frozen=True, slots=True)
-class StaticFile:
+class StaticFile(Value):
     """
     One file as it is served.
 

@@ -4,8 +4,9 @@ Who acts, and what they may do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from chokaq_core.domain.value import Value
 
 
 class Role(IntEnum):
@@ -18,8 +19,7 @@ class Role(IntEnum):
     OPERATE = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
+class Actor(Value):
     """
     A person, by the name that is written down for what they do, at most 100 characters.
     """

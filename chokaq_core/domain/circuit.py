@@ -4,9 +4,10 @@ A circuit: whether jobs of one type may run, shared by all instances through the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum, StrEnum
+
+from chokaq_core.domain.value import Value
 
 
 class CircuitState(IntEnum):
@@ -43,8 +44,7 @@ class CircuitEventName(StrEnum):
     REJECTED = "rejected"
 
 
-@dataclass(frozen=True, slots=True)
-class Circuit:
+class Circuit(Value):
     """
     A type's circuit as it is stored. A type without a row is closed, generation 0.
 
@@ -65,8 +65,7 @@ class Circuit:
     probe_until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CircuitReport:
+class CircuitReport(Value):
     """
     What one run has to tell its circuit.
     """
@@ -77,8 +76,7 @@ class CircuitReport:
     signal: CircuitSignal
 
 
-@dataclass(frozen=True, slots=True)
-class CircuitEvent:
+class CircuitEvent(Value):
     """
     One thing that happened to a circuit, with the state it is in now.
     """

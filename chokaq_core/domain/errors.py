@@ -23,9 +23,10 @@ Every error that ChokaQ raises on purpose.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
+from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +38,7 @@ class ChokaQError(Exception):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class FieldProblem:
+class FieldProblem(Value):
     """
     One reason why a job was refused: which field, which rule, what was given.
 

@@ -4,9 +4,10 @@ What happened, as named facts. Wording, levels, metrics and spans are made from 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
+
+from chokaq_core.domain.value import Value, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,8 +89,7 @@ class EventName(Enum):
         return self.value[1]
 
 
-@dataclass(frozen=True, slots=True)
-class JobRef:
+class JobRef(Value):
     """
     Which job an event is about; tags of metrics come from here and never from a payload.
     """
@@ -101,8 +101,7 @@ class JobRef:
     worker_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Value):
     """
     One thing that happened. `facts` hold JSON-able values and never a payload or a secret.
     """

@@ -4,9 +4,10 @@ Why a job ended badly, and what one attempt came to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import IntEnum, StrEnum
+
+from chokaq_core.domain.value import Value
 
 
 class FailureReason(IntEnum):
@@ -44,8 +45,7 @@ class FailureKind(StrEnum):
     TRANSIENT = "transient"
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorFacts:
+class ErrorFacts(Value):
     """
     What is kept of an error: its type's name, its message, and message with traceback, all storable text.
     """
@@ -55,8 +55,7 @@ class ErrorFacts:
     details: str
 
 
-@dataclass(frozen=True, slots=True)
-class Succeeded:
+class Succeeded(Value):
     """
     The handler returned; `result` is JSON text, or None with `note` saying why it could not be kept.
     """
@@ -65,8 +64,7 @@ class Succeeded:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Value):
     """
     The handler raised.
     """
@@ -76,8 +74,7 @@ class Failed:
     retry_after: timedelta | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(Value):
     """
     User code never ran: the type is unknown here or the payload does not fit its model.
     """
@@ -85,8 +82,7 @@ class Rejected:
     error: ErrorFacts
 
 
-@dataclass(frozen=True, slots=True)
-class TimedOut:
+class TimedOut(Value):
     """
     The execution timeout passed before the handler ended.
     """
@@ -94,8 +90,7 @@ class TimedOut:
     after: timedelta
 
 
-@dataclass(frozen=True, slots=True)
-class Cancelled:
+class Cancelled(Value):
     """
     An operator's cancel reached the job, and it did not end as a success.
     """
@@ -104,8 +99,7 @@ class Cancelled:
     error: ErrorFacts | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatLost:
+class HeartbeatLost(Value):
     """
     Heartbeats could not be written and the settings ask for cancellation in that case.
     """
@@ -113,15 +107,13 @@ class HeartbeatLost:
     failures: int
 
 
-@dataclass(frozen=True, slots=True)
-class Interrupted:
+class Interrupted(Value):
     """
     The process shuts down and the handler itself stopped because of it.
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Postponed:
+class Postponed(Value):
     """
     Not run now: a circuit is open, or another run holds the idempotency claim.
     """

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING
+
+from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
     from chokaq_core.domain.failures import FailureReason
@@ -52,8 +53,7 @@ class Place(StrEnum):
     DLQ = "dlq"
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Value):
     """
     The right of one worker to run and finish one job. The number rises with every claim and is never reset.
     """
@@ -63,8 +63,7 @@ class Lease:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class NewJob:
+class NewJob(Value):
     """
     A checked job on its way into the store.
 
@@ -91,8 +90,7 @@ class NewJob:
         return self.due_at is None and not self.delay
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedJob:
+class ClaimedJob(Value):
     """
     A job as its claim answers it: all that running and settling it needs.
 
@@ -118,8 +116,7 @@ class ClaimedJob:
     is_probe: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptError:
+class AttemptError(Value):
     """
     One failed attempt as the job remembers it.
     """
@@ -130,8 +127,7 @@ class AttemptError:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobRecord:
+class JobRecord(Value):
     """
     What Hot, Archive and DLQ rows have in common.
     """
@@ -158,7 +154,6 @@ class JobRecord:
     last_modified_by: str | None
 
 
-@dataclass(frozen=True, slots=True)
 class HotJob(JobRecord):
     """
     An active job: pending, fetched or processing.
@@ -173,7 +168,6 @@ class HotJob(JobRecord):
     is_ready: bool
 
 
-@dataclass(frozen=True, slots=True)
 class ArchivedJob(JobRecord):
     """
     A job that succeeded.
@@ -192,7 +186,6 @@ class ArchivedJob(JobRecord):
         return Status.SUCCEEDED
 
 
-@dataclass(frozen=True, slots=True)
 class DeadJob(JobRecord):
     """
     A job that ended badly and waits for a person.
@@ -218,8 +211,7 @@ def status_of_dead(reason: FailureReason) -> Status:
     return {"CANCELLED": Status.CANCELLED, "ZOMBIE": Status.ZOMBIE}.get(reason.name, Status.FAILED)
 
 
-@dataclass(frozen=True, slots=True)
-class EnqueueResult:
+class EnqueueResult(Value):
     """
     What became of an accepted job: its id, and whether an active job already held its idempotency key.
     """

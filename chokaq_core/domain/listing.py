@@ -4,10 +4,11 @@ Jobs as lists show them: which ones are asked for, in what order, from where on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from chokaq_core.domain.value import Value, field
 
 if TYPE_CHECKING:
     from chokaq_core.domain.failures import FailureReason
@@ -27,8 +28,7 @@ class Pillar(StrEnum):
     DLQ = "dlq"
 
 
-@dataclass(frozen=True, slots=True)
-class JobFilter:
+class JobFilter(Value):
     """
     Which jobs of a pillar are meant; None leaves a field out. All that is given must hold.
 
@@ -53,8 +53,7 @@ class JobFilter:
     to_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Value):
     """
     A job's place in its pillar's list: the time that the pillar is listed by, then the id.
 
@@ -66,8 +65,7 @@ class Position:
     job_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobQuery:
+class JobQuery(Value):
     """
     A list to read: newest first unless asked otherwise, from the beginning or from after a position on.
     """
@@ -78,8 +76,7 @@ class JobQuery:
     after: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JobSummary:
+class JobSummary(Value):
     """
     A job as a list shows it: everything but payload, result and the whole error. What its pillar does not know is None.
 

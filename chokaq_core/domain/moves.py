@@ -6,12 +6,12 @@ The table `MOVES` is the contract that every store implements and that the contr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.failures import ErrorFacts, FailureReason
 from chokaq_core.domain.job import Place
+from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -42,8 +42,7 @@ class Move(StrEnum):
     PURGE = "purge"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Value):
     """
     One row of the table of moves.
 
@@ -138,8 +137,7 @@ MOVES: dict[Move, Rule] = {
 SETTLING = frozenset({Move.COMPLETE, Move.RETRY, Move.POSTPONE, Move.DEAD_LETTER, Move.RELEASE, Move.HAND_BACK})
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
+class Settlement(Value):
     """
     The last thing a worker says about a lease. Build it with one of the functions below, never by hand.
     """

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 
+from chokaq_core.domain.value import Value
 
-@dataclass(frozen=True, slots=True)
-class LogNote:
+
+class LogNote(Value):
     """
     What to write down of a command, in the transaction that carries it out.
 
@@ -26,8 +26,7 @@ class LogNote:
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+class LogEntry(Value):
     """
     One line of the operator log. Numbers rise with time.
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from chokaq_core.domain.value import Value
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -21,8 +23,7 @@ LeaseKey = tuple[str, int]
 """Job id and lease number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Value):
     """
     What the next turn is about.
 
@@ -58,8 +59,7 @@ class Work:
         yield from (job.lease for job in (*self.starts, *self.unfetched))
 
 
-@dataclass(frozen=True, slots=True)
-class PendingCancel:
+class PendingCancel(Value):
     """
     A cancel for a job that is about to start, until it is too old to mean that run.
     """

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
+
+from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,8 +40,7 @@ class Bridge(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Value):
     """
     Where a run begins: the outermost step, called with the run and the arguments of the handler.
     """

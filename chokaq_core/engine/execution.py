@@ -5,7 +5,6 @@ Running jobs: payload to object, handler on its thread or loop, and whatever hap
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,6 +14,7 @@ from chokaq_core.contracts.serializer import stored_result
 from chokaq_core.domain.errors import InvalidJobError
 from chokaq_core.domain.events import Event, EventName
 from chokaq_core.domain.failures import Outcome, Postponed, Rejected, Succeeded
+from chokaq_core.domain.value import Value
 from chokaq_core.engine.chain import Entry, build_entry, refuse_unawaited
 from chokaq_core.engine.threads import HandlerThreads, LoopThread
 from chokaq_core.policy.error_text import storable, text_facts
@@ -47,8 +47,7 @@ class RunListener(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class _Bridge:
+class _Bridge(Value):
     """
     Lets `def` and `async def` steps of one chain call each other.
     """

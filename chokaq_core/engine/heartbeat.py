@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import random
 import threading
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain import moves
 from chokaq_core.domain.errors import StoreError
 from chokaq_core.domain.events import Event, EventName
 from chokaq_core.domain.job import Lease
+from chokaq_core.domain.value import Value
 from chokaq_core.engine.run import Run, Stop, StopReason
 from chokaq_core.policy.heartbeat import HeartbeatVerdict, next_interval, verdict_on_failures
 from chokaq_core.ports import Beat
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from chokaq_core.ports import BeatAnswer, Events, HeldJob, JobStore, Progress
 
 
-@dataclass(frozen=True, slots=True)
-class _Snapshot:
+class _Snapshot(Value):
     """
     What this process believed to hold before the statement was sent.
     """

@@ -5,7 +5,6 @@ The idempotency middleware: outermost around handlers of protected jobs, it runs
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from chokaq_core.contracts.serializer import stored_result
 from chokaq_core.domain.errors import FatalJobError, JobPostponedError, StoreError
 from chokaq_core.domain.events import Event, EventName
+from chokaq_core.domain.value import Value
 from chokaq_core.engine.chain import Entry, await_call, refuse_unawaited
 from chokaq_core.policy.idempotency import IN_PROGRESS_DELAY, IdempotencyRules, key_problem, lifetime
 from chokaq_core.ports import Claim, ClaimState
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from chokaq_core.ports import ClaimStore, Events
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
+class _Work(Value):
     """
     A run that is about to do the work behind a key, and how long its result will be remembered.
     """
@@ -39,8 +38,7 @@ class _Work:
     result_ttl: timedelta | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Done:
+class _Done(Value):
     """
     Work that was done before, with its result.
     """

@@ -4,11 +4,11 @@ A turn on its way: what it is about, and what there is to tell of it once it is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.events import Event, EventName, JobRef
 from chokaq_core.domain.moves import Move
+from chokaq_core.domain.value import Value
 from chokaq_core.engine.settling import Ended, event_of
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from chokaq_core.ports import Turn, TurnAnswer
 
 
-@dataclass(frozen=True, slots=True)
-class PendingTurn:
+class PendingTurn(Value):
     """
     A turn that has not been answered yet.
 

@@ -4,7 +4,6 @@ From a caller's job to a stored row: typed, checked, written, and a wake sent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from chokaq_core.contracts.request import JobRequest, RawRequest
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError, KeyConflictError
 from chokaq_core.domain.events import Event, EventName, JobRef
 from chokaq_core.domain.job import EnqueueResult, NewJob, new_job_id
+from chokaq_core.domain.value import Value, replace
 from chokaq_core.policy.envelope import Envelope, EnvelopeLimits, field_problem_of_json, payload_problems, seal
 from chokaq_core.ports import MAX_BATCH, EnqueueItem, EnqueueOutcome
 
@@ -31,8 +31,7 @@ Accepted = EnqueueResult | InvalidJobError
 """What an item of a batch came to."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Sealed:
+class _Sealed(Value):
     """
     A checked job and its place in the caller's list.
     """

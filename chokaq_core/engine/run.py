@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from chokaq_core.contracts.context import JobContext
 from chokaq_core.domain.errors import JobCancelledError, JobPostponedError, ThrottledError
 from chokaq_core.domain.events import JobRef
 from chokaq_core.domain.failures import Cancelled, Failed, FailureKind, Interrupted, Outcome, Postponed
+from chokaq_core.domain.value import Value
 from chokaq_core.policy.classify import failure_kind
 from chokaq_core.policy.error_text import error_facts, storable
 from chokaq_core.ports import Progress
@@ -44,8 +44,7 @@ class StopReason(StrEnum):
     SHUTDOWN = "shutdown"
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Value):
     """
     The order to stop, with who gave it where that is known.
     """

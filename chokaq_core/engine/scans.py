@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 import random
 import time
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -16,6 +15,7 @@ from chokaq_core.domain.errors import StoreError
 from chokaq_core.domain.events import Event, EventName, JobRef
 from chokaq_core.domain.job import Place
 from chokaq_core.domain.moves import Move
+from chokaq_core.domain.value import Value
 from chokaq_core.policy.rescue import RescueRules, Suspect, loss_error, may_bury, verdict_on
 from chokaq_core.ports import Burial, ClaimStore, JobStore, MaintenanceStore
 
@@ -42,8 +42,7 @@ MAINTENANCE_BUDGET = timedelta(minutes=2)
 """How long one run of the maintenance goes on at most, well within the limit of a function."""
 
 
-@dataclass(frozen=True, slots=True)
-class RescueReport:
+class RescueReport(Value):
     """
     What a rescue scan did.
     """
@@ -190,8 +189,7 @@ class Poll:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class MaintenanceReport:
+class MaintenanceReport(Value):
     """
     Rows that a maintenance run removed, by what they were; not complete when its time was over before the work.
     """

@@ -5,7 +5,6 @@ From a run's outcome to the settlement of its lease, and to the event that tells
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from chokaq_core.domain import moves
@@ -25,6 +24,7 @@ from chokaq_core.domain.failures import (
     TimedOut,
 )
 from chokaq_core.domain.moves import Move, Settlement
+from chokaq_core.domain.value import Value
 from chokaq_core.policy.after_failure import AttemptFacts, decide
 from chokaq_core.policy.error_text import text_facts
 
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from chokaq_core.policy.backoff import RetryRules
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Value):
     """
     A run that ended, with what is about to be stored for it.
     """

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from chokaq_core.domain.errors import StoreError
 from chokaq_core.domain.events import Event, EventName
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import ClaimedJob, Status
+from chokaq_core.domain.value import Value
 from chokaq_core.engine.pending_turn import PendingTurn, starts
 from chokaq_core.engine.run import Run
 from chokaq_core.engine.settling import Ended, settle
@@ -49,8 +49,7 @@ BUSY_ELSEWHERE_DELAY = timedelta(seconds=30)
 """How long a job is put off while a thread of its own earlier run still goes on here."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunRules:
+class RunRules(Value):
     """
     What a claimed job is run by.
     """

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from chokaq_core.domain.value import Value
+
 if TYPE_CHECKING:
     from chokaq_core.policy.running import WorkerRules
 
@@ -29,8 +31,7 @@ class Visit:
     has_worked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Value):
     """
     What one look for work found.
 

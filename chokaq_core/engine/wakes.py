@@ -11,10 +11,11 @@ import heapq
 import time
 import uuid
 from collections import deque
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from threading import TIMEOUT_MAX, Condition
 from typing import TYPE_CHECKING
+
+from chokaq_core.domain.value import Value, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,8 +25,7 @@ WAKE_TEXT = '{"v":1}'
 MAX_VISIBLE_WAKES = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Wake:
+class Wake(Value):
     """
     One wake as its receiver sees it; `delivery` is 1 the first time it is handed out.
     """
@@ -36,8 +36,7 @@ class Wake:
     text: str = WAKE_TEXT
 
 
-@dataclass(frozen=True, slots=True)
-class PendingWakes:
+class PendingWakes(Value):
     """
     How many wakes wait: those that a receiver would get now, and those that are still delayed.
     """

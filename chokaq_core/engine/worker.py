@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 import uuid
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from chokaq_core.contracts.idempotent import is_idempotent
 from chokaq_core.contracts.serializer import CheckedSerializer, JobSerializer, JsonSerializer
 from chokaq_core.domain.errors import RegistrationError, StoreError
 from chokaq_core.domain.events import Event, EventName
+from chokaq_core.domain.value import Value, field
 from chokaq_core.engine.execution import Executor
 from chokaq_core.engine.heartbeat import Heartbeat
 from chokaq_core.engine.idempotency import Idempotency
@@ -53,8 +53,7 @@ END_SECONDS = 5.0
 """How long handlers get to end after they were told to stop at a shutdown."""
 
 
-@dataclass(frozen=True, slots=True)
-class EngineRules:
+class EngineRules(Value):
     """
     All settings that the engine goes by.
     """

@@ -4,8 +4,9 @@ One request to the Deck that was let in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
     import azure.functions as func
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from chokaq_core.hosting.runtime import Runtime
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Value):
     """
     One admitted request, with all that a handler needs.
     """

@@ -4,12 +4,12 @@ The Deck's data routes in the OpenAPI document, from the models that check reque
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
+from chokaq_core.domain.value import Value
 from chokaq_core.hosting import deck_models, deck_requests, http_models
 from chokaq_core.hosting.deck_reads import FURTHER_HEADER
 from chokaq_core.hosting.deck_routes import DECK_ROUTES, WRITE_HEADER
@@ -36,8 +36,7 @@ _RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "required": T
 _CHALLENGE = {"WWW-Authenticate": {"description": "How to sign in.", "schema": {"type": "string"}}}
 
 
-@dataclass(frozen=True, slots=True)
-class _Description:
+class _Description(Value):
     """
     What the document says of a route besides what its table says.
 

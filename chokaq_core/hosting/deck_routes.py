@@ -4,16 +4,14 @@ The Deck's data routes: one table, from which they are registered, guarded, desc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from chokaq_core.domain.access import Role
+from chokaq_core.domain.value import Value
 
 WRITE_HEADER = "X-ChokaQ-Deck"
 """Writes carry it with the value 1: no page of another site can make a browser send it."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeckRoute:
+class DeckRoute(Value):
     """
     One method of one route. The handler of the same name stands in `deck_reads` or `deck_writes`.
 

@@ -5,13 +5,13 @@ The API described by itself: an OpenAPI 3.1 document made from the models that v
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from pydantic.json_schema import models_json_schema
 
 from chokaq_core import __version__
+from chokaq_core.domain.value import Value, field
 from chokaq_core.hosting.answers import answer, guarded
 from chokaq_core.hosting.deck_openapi import SECURITY_SCHEMES, deck_paths, deck_schemas
 from chokaq_core.hosting.http_models import (
@@ -62,8 +62,7 @@ _JOB_ID = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Value):
     """
     One method of one route.
 

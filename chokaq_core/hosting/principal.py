@@ -10,11 +10,11 @@ import base64
 import binascii
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chokaq_core.config.host import is_in_azure
 from chokaq_core.domain.access import Role
+from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,8 +41,7 @@ _NAME_CLAIMS = (
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,10}")
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Value):
     """
     A caller: what they may do, and the name that is written down for what they did.
     """

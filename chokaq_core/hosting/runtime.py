@@ -5,11 +5,11 @@ The connected parts of a process: store, engine and scans, made from valid setti
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.config.host import is_in_azure
+from chokaq_core.domain.value import Value
 from chokaq_core.engine.scans import Maintenance, Poll, Pulse, Rescue
 from chokaq_core.engine.worker import Engine, EngineRules
 from chokaq_core.hosting.commanding import job_commands, queue_commands
@@ -38,8 +38,7 @@ EXIT_EXHAUSTED = 70
 """Exit status of a process whose every slot is held by a handler that ignores its timeout (EX_SOFTWARE)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Runtime:
+class Runtime(Value):
     """
     What the functions work with.
     """

@@ -8,11 +8,11 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from azure.functions import FunctionRegister
 
+from chokaq_core.domain.value import Value
 from chokaq_core.localhost.errors import HostError
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 MODULE_NAME = "function_app"
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedApp:
+class LoadedApp(Value):
     """
     What importing function_app.py gave: its functions, and its `on_shutdown` hook if it has one.
     """

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import inspect
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from chokaq_core.domain.value import Value
 from chokaq_core.localhost.errors import HostError
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 _HTTP_ANSWER = ("http", "$return")
 
 
-@dataclass(frozen=True, slots=True)
-class Handler:
+class Handler(Value):
     """
     The user's code, and the name of the argument that its trigger fills.
     """
@@ -44,8 +43,7 @@ class Handler:
         return inspect.iscoroutinefunction(self.call)
 
 
-@dataclass(frozen=True, slots=True)
-class HttpFunction:
+class HttpFunction(Value):
     """
     A function behind a route; no methods means all of them.
     """
@@ -55,8 +53,7 @@ class HttpFunction:
     methods: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class TimerFunction:
+class TimerFunction(Value):
     """
     A function behind a schedule, which may still hold `%SETTING%`.
     """
@@ -67,8 +64,7 @@ class TimerFunction:
     is_monitored: bool
 
 
-@dataclass(frozen=True, slots=True)
-class QueueFunction:
+class QueueFunction(Value):
     """
     A function behind a queue, whose name may still hold `%SETTING%`.
     """
@@ -81,8 +77,7 @@ class QueueFunction:
 AnyFunction = HttpFunction | TimerFunction | QueueFunction
 
 
-@dataclass(frozen=True, slots=True)
-class Functions:
+class Functions(Value):
     """
     All functions of one app, by trigger.
     """

@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from chokaq_core.domain.durations import DurationError, parse_duration
+from chokaq_core.domain.value import Value
 from chokaq_core.localhost.errors import HostError
 from chokaq_core.localhost.json_file import json_type, read_json_object
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@dataclass(frozen=True, slots=True)
-class HostJson:
+class HostJson(Value):
     """
     What this host takes from host.json; the defaults are the platform's.
 
@@ -52,8 +51,7 @@ def read_host_json(path: Path) -> HostJson:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
+class _Section(Value):
     path: Path
     name: str
     content: dict[str, Any]

@@ -9,9 +9,10 @@ import threading
 import uuid
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from chokaq_core.domain.value import Value, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from chokaq_core.localhost.functions import Handler
 
 
-@dataclass(frozen=True, slots=True)
-class LocalTraceContext:
+class LocalTraceContext(Value):
     """
     The trace that a request came with; empty for timers and wakes.
     """
@@ -32,8 +32,7 @@ class LocalTraceContext:
     attributes: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class LocalContext:
+class LocalContext(Value):
     """
     What a handler that takes `context` is given: the attributes of `azure.functions.Context`.
     """

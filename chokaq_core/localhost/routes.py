@@ -7,10 +7,10 @@ Letters match in any case, values keep theirs; the more literal route wins, what
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from chokaq_core.domain.value import Value
 from chokaq_core.localhost.errors import HostError
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ _PLACEHOLDER = re.compile(r"\{(?P<star>\*?)(?P<name>[A-Za-z_]\w*)(?::(?P<constra
 _LITERAL, _CONSTRAINED, _PLAIN, _REST = range(4)
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Value):
     """
     A template made ready: the pattern that a path must match, and its rank among the routes of an app.
     """
@@ -42,8 +41,7 @@ class Route:
     rank: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RouteMatch:
+class RouteMatch(Value):
     """
     The function that a request is for, and the values of the placeholders in its route.
     """

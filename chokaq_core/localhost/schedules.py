@@ -8,11 +8,11 @@ numbers, and croniter only looks for the next moment. Source: the NCrontab libra
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from croniter import CroniterError, croniter
 
+from chokaq_core.domain.value import Value
 from chokaq_core.localhost.errors import HostError
 
 # Any beginning of a name will do, in any letter case.
@@ -24,8 +24,7 @@ _MONTHS = (
 _WITHOUT_SECONDS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Value):
     """
     A schedule that is known to come round.
     """
@@ -48,8 +47,7 @@ class Schedule:
         return self.next_after(first) - first < period
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(Value):
     name: str
     low: int
     high: int

@@ -14,13 +14,13 @@ import logging
 import random
 import threading
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from azure.core.exceptions import AzureError, ResourceExistsError, ResourceNotFoundError
 from azure.storage.queue import LinearRetry, QueueClient
 
+from chokaq_core.domain.value import replace
 from chokaq_core.localhost.wake_source import ReceivedMessage
 
 if TYPE_CHECKING:

@@ -4,13 +4,13 @@ What a queue trigger's listener asks of its queue: the seam between the local ho
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from chokaq_core.domain.value import Value
 
-@dataclass(frozen=True, slots=True)
-class ReceivedMessage:
+
+class ReceivedMessage(Value):
     """
     A message that one listener holds; `delivery` counts how often it has been handed out, this time included.
     """

@@ -5,13 +5,13 @@ Commands to jobs: what to do, to which jobs, and the rules that hold before any 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.errors import FieldProblem
 from chokaq_core.domain.listing import JobQuery, Pillar
+from chokaq_core.domain.value import Value, asdict, field
 from chokaq_core.policy.envelope import is_job_id, revision_problems
 from chokaq_core.ports import MAX_BATCH, Edit
 
@@ -53,8 +53,7 @@ _EDITING = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Ids:
+class Ids(Value):
     """
     Jobs by their ids, up to 1000.
     """
@@ -62,8 +61,7 @@ class Ids:
     ids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Matching:
+class Matching(Value):
     """
     The jobs that a list shows, from where it begins: the first 1000 of them within one look.
     """
@@ -71,8 +69,7 @@ class Matching:
     query: JobQuery
 
 
-@dataclass(frozen=True, slots=True)
-class JobCommand:
+class JobCommand(Value):
     """
     One command. Only edits and priorities take new values.
     """

@@ -7,12 +7,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError
 from chokaq_core.domain.listing import JobQuery, Position
+from chokaq_core.domain.value import Value, replace
 from chokaq_core.operations.commands import Matching, target_text
 from chokaq_core.policy.envelope import is_job_id
 
@@ -23,8 +23,7 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
+class Walk(Value):
     """
     A list that is read part by part.
 

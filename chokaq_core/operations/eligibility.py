@@ -5,11 +5,11 @@ Which jobs a command will touch, and why it leaves the others alone: a forecast,
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.job import Status
 from chokaq_core.domain.listing import Pillar
+from chokaq_core.domain.value import Value
 from chokaq_core.operations.commands import RESURRECTING, Verb
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ IS_ACTIVE = "it is active; cancel it first"
 KEY_IS_HELD = "an active job holds its idempotency key"
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Value):
     """
     One job of a target, None where there is none of this id, and why it will be left alone, None where it will not.
 

@@ -4,13 +4,13 @@ Carries commands to jobs out: role, rules, preview, the store's own decision, an
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.access import Actor, Role
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError, PreviewRejectedError
 from chokaq_core.domain.events import Event, EventName, JobRef
 from chokaq_core.domain.operator_log import LogNote
+from chokaq_core.domain.value import replace
 from chokaq_core.operations.commands import Ids, JobCommand, Matching, Verb, problems_of, target_text
 from chokaq_core.operations.results import CommandResult, JobResult, Preview, SetChanged, preview_of, results_of
 from chokaq_core.operations.seals import Seen, fingerprint

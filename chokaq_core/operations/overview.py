@@ -4,9 +4,10 @@ How much was done lately, from the metric buckets.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
+
+from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,8 +18,7 @@ WINDOW = timedelta(minutes=5)
 SECOND = timedelta(seconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Value):
     """
     What ended within a span of whole seconds.
     """
@@ -43,8 +43,7 @@ class Rate:
         return self.failed / ended if ended else None
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Value):
     """
     What ended in each second of the window, oldest first.
     """

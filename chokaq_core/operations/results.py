@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from chokaq_core.domain.value import Value
 from chokaq_core.operations.eligibility import KEY_IS_HELD, Candidate, effects
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ STALE = "stale"
 MOVED = "it moved before the command reached it"
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Value):
     """
     Jobs that will be left alone for one reason: how many, and some of their ids.
     """
@@ -38,8 +37,7 @@ class Refusal:
     sample_ids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Value):
     """
     What a command would do now.
 
@@ -62,8 +60,7 @@ class Preview:
     token: str
 
 
-@dataclass(frozen=True, slots=True)
-class SetChanged:
+class SetChanged(Value):
     """
     Nothing was done: the jobs are not the ones of the preview any more. Here is how things stand now.
     """
@@ -71,8 +68,7 @@ class SetChanged:
     preview: Preview
 
 
-@dataclass(frozen=True, slots=True)
-class JobResult:
+class JobResult(Value):
     """
     What a command came to for one job.
 
@@ -89,8 +85,7 @@ class JobResult:
     holder_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CommandResult:
+class CommandResult(Value):
     """
     What a command came to, job by job in order.
 

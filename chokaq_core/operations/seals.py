@@ -12,11 +12,11 @@ import binascii
 import hashlib
 import hmac
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.errors import PreviewRejectedError
+from chokaq_core.domain.value import Value
 from chokaq_core.operations.commands import target_text
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Value):
     """
     What a preview found: when, by the database's clock, and a fingerprint of the jobs and their states.
     """

@@ -4,10 +4,10 @@ The jobs that a command's target means now.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.listing import JobQuery, Pillar
+from chokaq_core.domain.value import Value, replace
 from chokaq_core.operations.commands import RESURRECTING, Ids, JobCommand, Matching, Verb
 from chokaq_core.operations.eligibility import Candidate, candidates
 from chokaq_core.ports import MAX_BATCH
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from chokaq_core.ports import OperatorStore
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Value):
     """
     Jobs as they were found, in order, each with why it will be left alone, if it will.
 

@@ -4,7 +4,6 @@ From what an attempt came to, to the move that follows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeGuard, assert_never
 
@@ -22,14 +21,14 @@ from chokaq_core.domain.failures import (
     TimedOut,
 )
 from chokaq_core.domain.moves import Move
+from chokaq_core.domain.value import Value
 from chokaq_core.policy.backoff import RetryRules, backoff_delay, clamped, throttled_delay
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptFacts:
+class AttemptFacts(Value):
     """
     What the decision needs to know of the job.
 
@@ -46,8 +45,7 @@ class AttemptFacts:
     now: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Value):
     """
     The move to make, with its delay or its reason.
     """

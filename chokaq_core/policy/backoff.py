@@ -11,14 +11,13 @@ How long to wait before the next attempt.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import timedelta
 
+from chokaq_core.domain.value import Value
 from chokaq_core.policy.envelope import MAX_DELAY
 
 
-@dataclass(frozen=True, slots=True)
-class RetryRules:
+class RetryRules(Value):
     """
     The settings of section `Retry`.
 

@@ -8,7 +8,6 @@ another generation is ignored: it was given under circumstances that are gone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -21,13 +20,13 @@ from chokaq_core.domain.circuit import (
     CircuitState,
 )
 from chokaq_core.domain.failures import Failed, Succeeded, TimedOut
+from chokaq_core.domain.value import Value, replace
 
 if TYPE_CHECKING:
     from chokaq_core.domain.failures import Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class CircuitRules:
+class CircuitRules(Value):
     """
     The settings of section `Circuit`.
 
@@ -46,8 +45,7 @@ class CircuitRules:
     probe_timeout: timedelta = timedelta(seconds=30)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Value):
     """
     A circuit after something happened to it, and what to tell.
     """

@@ -4,10 +4,9 @@ What an exception means for the next attempt.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from chokaq_core.domain.errors import FatalJobError, ThrottledError, TransientJobError
 from chokaq_core.domain.failures import FailureKind
+from chokaq_core.domain.value import Value
 
 PROGRAMMING_ERRORS: tuple[type[BaseException], ...] = (
     TypeError,
@@ -22,8 +21,7 @@ PROGRAMMING_ERRORS: tuple[type[BaseException], ...] = (
 """Errors that a retry repeats: the code or the data is wrong, not the moment."""
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorRules:
+class ErrorRules(Value):
     """
     A registration's own opinion on exception types; it wins over the defaults, the more specific class over the other.
     """
@@ -32,7 +30,10 @@ class ErrorRules:
     transient: tuple[type[BaseException], ...] = ()
 
 
-def failure_kind(error: BaseException, rules: ErrorRules = ErrorRules()) -> FailureKind:
+_NO_RULES = ErrorRules()
+
+
+def failure_kind(error: BaseException, rules: ErrorRules = _NO_RULES) -> FailureKind:
     """
     Fatal, throttled or transient, by the error's nearest ancestor that a rule names.
     """

@@ -7,12 +7,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError
 from chokaq_core.domain.job import DEFAULT_PRIORITY, DEFAULT_QUEUE, NewJob
+from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +39,7 @@ _STRING_LITERAL = re.compile(r'"(?:[^"\\]++|\\.?)*+(?:"|\Z)', re.DOTALL)
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
-@dataclass(frozen=True, slots=True)
-class EnvelopeLimits:
+class EnvelopeLimits(Value):
     """
     The limits that settings can move.
 
@@ -51,8 +50,7 @@ class EnvelopeLimits:
     max_payload_bytes: int = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(Value):
     """
     A job as its caller describes it, payload already JSON text, nothing checked yet.
     """

@@ -5,9 +5,10 @@ When the health checks complain.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
+
+from chokaq_core.domain.value import Value, field
 
 TIMER_SILENCE = timedelta(minutes=15)
 """Timers are given this long, or three of their periods, before their silence counts: a lost lease takes minutes."""
@@ -24,8 +25,7 @@ class HealthStatus(StrEnum):
     UNHEALTHY = "Unhealthy"
 
 
-@dataclass(frozen=True, slots=True)
-class HealthRules:
+class HealthRules(Value):
     """
     The settings of section `Health`.
 
@@ -42,8 +42,7 @@ class HealthRules:
     check_timeout: timedelta = timedelta(seconds=5)
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Value):
     """
     One check's answer, with what it was judged by.
     """
@@ -53,8 +52,7 @@ class Check:
     data: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Workforce:
+class Workforce(Value):
     """
     Everything that work depends on besides the database.
 

@@ -4,13 +4,13 @@ When to beat, and what a row of failed heartbeats means.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+from chokaq_core.domain.value import Value
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatRules:
+
+class HeartbeatRules(Value):
     """
     The heartbeat settings of section `Execution`.
     """

@@ -4,9 +4,9 @@ What the idempotency middleware goes by: which keys and lifetimes are allowed, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
+from chokaq_core.domain.value import Value
 from chokaq_core.policy.error_text import storable
 
 MAX_KEY_CHARACTERS = 255
@@ -16,8 +16,7 @@ IN_PROGRESS_DELAY = timedelta(seconds=5)
 """How long a job waits before it looks again whether the other job that holds its key is done."""
 
 
-@dataclass(frozen=True, slots=True)
-class IdempotencyRules:
+class IdempotencyRules(Value):
     """
     The settings of section `Idempotency`.
 

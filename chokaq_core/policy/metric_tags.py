@@ -4,11 +4,10 @@ How many distinct values the tags of metrics may take.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from chokaq_core.domain.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class MetricRules:
+class MetricRules(Value):
     """
     The settings of section `Metrics`: each budget counts the distinct values that one process emits.
 

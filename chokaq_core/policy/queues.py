@@ -4,12 +4,12 @@ What a queue's row starts with, and what it may be set to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.durations import format_duration
 from chokaq_core.domain.errors import FieldProblem
+from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +20,7 @@ BEATS_PER_ZOMBIE = 3
 MAX_ZOMBIE_TIMEOUT = timedelta(days=365)
 
 
-@dataclass(frozen=True, slots=True)
-class QueueRules:
+class QueueRules(Value):
     """
     The first values of a queue's row (section `Queues`); the row, changed at run time, wins from then on.
 

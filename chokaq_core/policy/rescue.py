@@ -4,12 +4,12 @@ What becomes of jobs whose worker fell silent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.failures import ErrorFacts, Failed, FailureKind, FailureReason
 from chokaq_core.domain.moves import Move
+from chokaq_core.domain.value import Value
 from chokaq_core.policy.after_failure import AttemptFacts, Verdict, decide
 from chokaq_core.policy.error_text import text_facts
 
@@ -20,8 +20,7 @@ GAP_IN_SCANS = 3
 """A scan that finds no successful scan within this many intervals only records itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class RescueRules:
+class RescueRules(Value):
     """
     The settings of section `Recovery`.
     """
@@ -31,8 +30,7 @@ class RescueRules:
     scan_interval: timedelta = timedelta(minutes=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Suspect:
+class Suspect(Value):
     """
     A processing job whose heartbeat is older than its zombie timeout, as it was read.
     """

@@ -4,12 +4,12 @@ How long finished work is kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
+from chokaq_core.domain.value import Value
 
-@dataclass(frozen=True, slots=True)
-class RetentionRules:
+
+class RetentionRules(Value):
     """
     The settings of section `Retention`; None keeps rows for ever.
 

@@ -5,12 +5,12 @@ The settings that bound a running worker: how long a handler may run, how many r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 
+from chokaq_core.domain.value import Value, field
 
-@dataclass(frozen=True, slots=True)
-class ExecutionRules:
+
+class ExecutionRules(Value):
     """
     How long a handler may run: the registration's timeout, else its queue's, else the default.
     """
@@ -26,8 +26,7 @@ class ExecutionRules:
         return own if own is not None else self.queue_timeouts.get(queue, self.default_timeout)
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerRules:
+class WorkerRules(Value):
     """
     How a worker takes work and leaves it.
 

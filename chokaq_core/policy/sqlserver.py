@@ -4,11 +4,11 @@ Where the SQL Server store connects, as whom, and how patiently.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
 from chokaq_core.domain.secret import Secret
+from chokaq_core.domain.value import Value
 
 
 class Authentication(StrEnum):
@@ -41,8 +41,7 @@ class Encryption(StrEnum):
     STRICT = "strict"
 
 
-@dataclass(frozen=True, slots=True)
-class SqlServerConnection:
+class SqlServerConnection(Value):
     r"""
     One connection string, whichever spelling it had.
 
@@ -70,8 +69,7 @@ class SqlServerConnection:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SqlServerSettings:
+class SqlServerSettings(Value):
     """
     The settings of section `SqlServer` that the store takes.
 

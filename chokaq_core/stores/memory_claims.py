@@ -7,10 +7,10 @@ from __future__ import annotations
 import heapq
 import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.errors import StoreUnavailableError
+from chokaq_core.domain.value import Value
 from chokaq_core.ports import ClaimAnswer, ClaimState
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ CLEANED_IN_PASSING = 16
 _Key = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Value):
     job_id: str
     is_completed: bool
     result: str | None

@@ -6,9 +6,9 @@ Importing this room is light: OpenTelemetry is imported when the first number or
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from chokaq_core.domain.value import Value
 from chokaq_core.telemetry.fan_out import FanOut
 from chokaq_core.telemetry.gauges import Gauges, GaugeSnapshot
 from chokaq_core.telemetry.instruments import Instruments
@@ -34,8 +34,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Telemetry:
+class Telemetry(Value):
     """
     What an app tells the outside with: events as they happen, gauges when a timer looks, spans around what takes time.
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+from chokaq_core.domain.value import Value
 from chokaq_core.telemetry import instruments as of
 from chokaq_core.telemetry.instruments import Instruments
 
@@ -27,8 +27,7 @@ FRESH_FOR = timedelta(minutes=3)
 _log = logging.getLogger("chokaq.telemetry")
 
 
-@dataclass(frozen=True, slots=True)
-class GaugeSnapshot:
+class GaugeSnapshot(Value):
     """
     How things stand. What could not be found out is None: its gauge goes on with what was known while that is fresh.
 
@@ -104,8 +103,7 @@ class Gauges:
         return reading.points if self._monotonic() - reading.at <= self._fresh_for else {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(Value):
     """
     A gauge's values by tags, and when they were read.
     """

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+
+from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Meter
@@ -27,8 +28,7 @@ class Kind(StrEnum):
     GAUGE = "observable_gauge"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Instrument:
+class Instrument(Value, eq=False):
     """
     One instrument: its name, kind, unit and tags. Compared by identity, which keeps the counting of events quick.
     """

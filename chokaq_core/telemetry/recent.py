@@ -9,10 +9,10 @@ import threading
 import uuid
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from chokaq_core.domain.value import Value
 from chokaq_core.telemetry.log_events import fields_of
 from chokaq_core.telemetry.text import plain
 from chokaq_core.telemetry.wording import WORDING, Wording, wording_of
@@ -28,8 +28,7 @@ CAPACITY = 500
 _QUIET = {id(name) for name, entry in WORDING.items() if isinstance(entry, Wording) and entry.level < logging.INFO}
 
 
-@dataclass(frozen=True, slots=True)
-class RecentEvent:
+class RecentEvent(Value):
     """
     One event as a person reads it. Numbers rise by one with each event of the process.
     """

@@ -11,10 +11,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from chokaq_core.domain.value import Value
 from chokaq_core.telemetry.text import safe_text
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ EXPORT_INTERVAL_MS = 15_000
 """How often metrics are sent unless OTEL_METRIC_EXPORT_INTERVAL says it: a killed process loses what is unsent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Targets:
+class Targets(Value):
     """
     Where telemetry goes.
     """

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from chokaq_core.domain.events import EventName
+from chokaq_core.domain.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
+class Wording(Value):
     """
     The sentence of an event and its level.
     """

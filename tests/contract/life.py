@@ -17,6 +17,7 @@ from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import ArchivedJob, DeadJob, HotJob, NewJob, Place
 from chokaq_core.domain.moves import Move, complete, dead_letter, hand_back, postpone, release, retry
 from chokaq_core.domain.operator_log import LogEntry, LogNote
+from chokaq_core.domain.value import Value
 from chokaq_core.policy.after_failure import Verdict
 from chokaq_core.ports import (
     Beat,
@@ -99,8 +100,7 @@ class Ending:
     log: tuple[LogEntry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Life:
+class Life(Value):
     """
     What came of a whole life: the answers of the calls that must repeat theirs, and the end.
     """

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from chokaq_core.config.connection_string import parse_connection_string
+from chokaq_core.domain.value import replace
 from chokaq_core.policy.sqlserver import SqlServerSettings
 
 if TYPE_CHECKING:

@@ -7,13 +7,14 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from chokaq_core.domain.failures import ErrorFacts, FailureReason
 from chokaq_core.domain.job import ArchivedJob, ClaimedJob, DeadJob, HotJob, JobRecord, Lease, NewJob, Place, Status
 from chokaq_core.domain.moves import Move, Settlement, complete, dead_letter, release
+from chokaq_core.domain.value import Value, field_names
 from chokaq_core.policy.after_failure import Verdict
 from chokaq_core.policy.rescue import Suspect
 from chokaq_core.ports import (
@@ -42,8 +43,7 @@ _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 _PLACES = {Status.PENDING: Place.PENDING, Status.FETCHED: Place.FETCHED, Status.PROCESSING: Place.PROCESSING}
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
+class Staged(Value):
     """
     A job that was put into a place, with the lease that it is or was held by.
     """
@@ -283,7 +283,7 @@ def changed(before: JobRecord, after: JobRecord) -> dict[str, object]:
     """
     The values that differ, by name; between two pillars, of the columns that both have.
     """
-    names = {field.name for field in fields(before)} & {field.name for field in fields(after)}
+    names = {*field_names(before)} & {*field_names(after)}
     return {name: getattr(after, name) for name in names if getattr(after, name) != getattr(before, name)}
 
 

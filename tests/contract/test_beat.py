@@ -4,11 +4,10 @@ The heartbeat: one call for all jobs that run in a worker's name, answered with 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from chokaq_core.domain.moves import complete, postpone, retry
+from chokaq_core.domain.value import replace
 from chokaq_core.ports import Beat, BeatAnswer, HeldJob, Progress, WorkerFacts
 from tests.contract.stages import BOOM, MINUTE, OTHER_WORKER, SECOND, WORKER, Stage, changed
 from tests.support.clock import NOON

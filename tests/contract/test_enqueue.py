@@ -4,7 +4,6 @@ Storing new jobs: what is written, and which of the four outcomes each job has.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 
 from chokaq_core.domain.job import HotJob, NewJob, Place, Status
 from chokaq_core.domain.moves import retry
+from chokaq_core.domain.value import replace
 from chokaq_core.ports import Edit, EnqueueAnswer, EnqueueItem, EnqueueOutcome, PillarCounts, WorkerFacts, WorkerState
 from tests.contract.stages import BOOM, MINUTE, SECOND, WORKER, Stage, snapshot
 from tests.support.clock import NOON

@@ -7,12 +7,12 @@ Whatever was lost, the jobs, the counters, the queues and the workers end up as 
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
 import pytest
 
+from chokaq_core.domain.value import replace
 from chokaq_core.ports import PillarCounts, Totals
 from tests.contract.life import Call, Caller, Life, live, write_calls
 from tests.contract.sources import StoreKind

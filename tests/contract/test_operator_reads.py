@@ -5,7 +5,6 @@ What people look at: lists, counts, groups of errors, and the log of what they d
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -14,6 +13,7 @@ from chokaq_core.domain.job import Status
 from chokaq_core.domain.listing import JobFilter, JobQuery, JobSummary, Pillar, Position
 from chokaq_core.domain.moves import complete, dead_letter
 from chokaq_core.domain.operator_log import LogEntry, LogNote
+from chokaq_core.domain.value import replace
 from chokaq_core.ports import MAX_LOOK, CancelOutcome, Edit, ErrorGroup, JobCount, QueueChange, ResurrectOutcome, Store
 from tests.contract.stages import BOOM, MINUTE, SECOND, Ending, Stage
 from tests.support.clock import NOON

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -16,6 +15,7 @@ from chokaq_core.domain.job import HotJob, Lease, NewJob, Place
 from chokaq_core.domain.listing import JobFilter, JobQuery, Pillar
 from chokaq_core.domain.moves import Move, complete, dead_letter, retry
 from chokaq_core.domain.operator_log import LogNote
+from chokaq_core.domain.value import replace
 from chokaq_core.policy.after_failure import Verdict
 from chokaq_core.policy.rescue import Suspect
 from chokaq_core.policy.sqlserver import Encryption

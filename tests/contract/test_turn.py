@@ -4,12 +4,12 @@ A worker's turn as one transaction: settle, start, claim; and its repeat after a
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import Lease, Place, Status
 from chokaq_core.domain.moves import complete, dead_letter, hand_back, postpone, release, retry
+from chokaq_core.domain.value import replace
 from chokaq_core.ports import Beat, Edit, PillarCounts, Totals, Turn, TurnAnswer
 from tests.contract.stages import BOOM, MINUTE, OTHER_WORKER, SECOND, WORKER, Stage, changed, place_of
 from tests.support.clock import NOON

@@ -8,7 +8,7 @@ stale and changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -27,6 +27,7 @@ from chokaq_core.domain.moves import (
     release,
     retry,
 )
+from chokaq_core.domain.value import replace
 from chokaq_core.policy.after_failure import Verdict
 from chokaq_core.policy.rescue import Suspect
 from chokaq_core.ports import (

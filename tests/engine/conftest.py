@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
 from chokaq_core.contracts import Profile
+from chokaq_core.domain.value import replace
 from chokaq_core.engine import ledger
 from chokaq_core.policy.circuit import CircuitRules
 from chokaq_core.ports import Store

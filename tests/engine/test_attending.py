@@ -3,12 +3,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 
 from chokaq_core.contracts import JobContext
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.job import HotJob, Status
+from chokaq_core.domain.value import replace
 from chokaq_core.ports import QueueChange, Store, TurnAnswer, WorkerState
 from tests.engine.conftest import OpenRig
 from tests.support.clock import SteppedClock

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
@@ -17,6 +16,7 @@ from chokaq_core.domain.circuit import CircuitSignal, CircuitState
 from chokaq_core.domain.errors import JobPostponedError
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.job import Status
+from chokaq_core.domain.value import replace
 from chokaq_core.ports import PillarCounts, Store, Turn, TurnAnswer
 from chokaq_core.stores.sqlite import SqliteStore
 from tests.engine.conftest import OpenRig

@@ -4,7 +4,6 @@ import asyncio
 import linecache
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +13,7 @@ from chokaq_core.contracts import FatalJobError, JobContext, ThrottledError, Tra
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import Status
+from chokaq_core.domain.value import replace
 from chokaq_core.policy.backoff import RetryRules
 from chokaq_core.ports import Store, Totals
 from tests.engine.conftest import OpenRig

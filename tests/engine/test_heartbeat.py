@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from dataclasses import replace
 
 import pytest
 
@@ -10,6 +9,7 @@ from chokaq_core.contracts import JobContext
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import Status
+from chokaq_core.domain.value import replace
 from chokaq_core.engine.scans import Rescue
 from chokaq_core.policy.backoff import RetryRules
 from chokaq_core.policy.heartbeat import HeartbeatRules

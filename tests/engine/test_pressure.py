@@ -9,10 +9,10 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 from chokaq_core.domain.events import EventName
+from chokaq_core.domain.value import replace
 from chokaq_core.policy.heartbeat import HeartbeatRules
 from tests.engine.conftest import OpenFile, OpenRig
 from tests.support.engine import MILLISECOND, QUICK_WORKER, Gates, Note, profile_of

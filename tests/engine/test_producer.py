@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -16,6 +15,7 @@ from chokaq_core.contracts.request import JobRequest, RawRequest
 from chokaq_core.domain.errors import InvalidJobError, KeyConflictError, StoreUnavailableError
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.job import EnqueueResult, Status
+from chokaq_core.domain.value import replace
 from chokaq_core.policy.envelope import EnvelopeLimits
 from chokaq_core.ports import PillarCounts, QueueChange, Store
 from tests.engine.conftest import OpenFile, OpenRig

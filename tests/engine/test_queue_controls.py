@@ -5,7 +5,6 @@ Controls of a queue as workers meet them: from the next claim on, everywhere, an
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 
 import pytest
 
@@ -13,6 +12,7 @@ from chokaq_core.domain.events import EventName
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import HotJob, Lease, Status
 from chokaq_core.domain.moves import complete
+from chokaq_core.domain.value import replace
 from chokaq_core.engine.scans import Rescue
 from chokaq_core.policy.backoff import RetryRules
 from chokaq_core.policy.rescue import RescueRules

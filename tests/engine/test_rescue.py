@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +12,7 @@ from chokaq_core.domain.errors import StoreUnavailableError
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import Status
+from chokaq_core.domain.value import replace
 from chokaq_core.engine.scans import HEARTBEAT_TIMER, RESCUE_TIMER, Pulse, Rescue, RescueReport
 from chokaq_core.policy.backoff import RetryRules
 from chokaq_core.policy.rescue import RescueRules

@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +14,7 @@ from chokaq_core.contracts import JobContext, Profile
 from chokaq_core.contracts.request import RawRequest
 from chokaq_core.domain.errors import FatalJobError, ThrottledError
 from chokaq_core.domain.events import EventName
+from chokaq_core.domain.value import replace
 from chokaq_core.policy.metric_tags import MetricRules
 from chokaq_core.ports import CancelOutcome, Store
 from chokaq_core.telemetry.metrics import Metrics

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,6 +11,7 @@ from chokaq_core.contracts import JobContext
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import Status
+from chokaq_core.domain.value import replace
 from chokaq_core.engine import ledger
 from chokaq_core.engine.scans import Rescue
 from chokaq_core.policy.backoff import RetryRules

@@ -4,7 +4,6 @@ import itertools
 import threading
 import time
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
@@ -13,6 +12,7 @@ from chokaq_core.domain.errors import StoreUnavailableError
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import Status
+from chokaq_core.domain.value import replace
 from chokaq_core.engine.scans import Rescue
 from chokaq_core.policy.backoff import RetryRules
 from chokaq_core.policy.rescue import RescueRules

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
 
 from chokaq_core.domain.errors import StoreUnavailableError
+from chokaq_core.domain.value import replace
 from chokaq_core.stores.sqlite import SqliteStore
 from tests.contract.life import Caller, Life, live
 from tests.faults.report import Report

@@ -7,13 +7,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from azure.core.exceptions import ResourceExistsError
 from azure.storage.queue import QueueClient
 
+from chokaq_core.domain.value import replace
 from chokaq_core.localhost import storage_queue
 from chokaq_core.localhost.host_json import HostJson
 from chokaq_core.localhost.storage_queue import StorageQueueSource

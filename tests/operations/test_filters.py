@@ -4,7 +4,6 @@ Commands on filters: preview, token, and a set that moves.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,6 +12,7 @@ from chokaq_core.domain.access import Actor, Role
 from chokaq_core.domain.errors import PreviewRejectedError
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.listing import JobFilter, JobQuery, Pillar
+from chokaq_core.domain.value import replace
 from chokaq_core.operations.commands import JobCommand, Matching, Verb
 from chokaq_core.operations.results import CommandResult, SetChanged
 from chokaq_core.operations.seals import Seals

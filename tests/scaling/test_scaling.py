@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from chokaq_core.contracts import Job, Profile
 from chokaq_core.contracts.catalog import Catalog
 from chokaq_core.domain.circuit import CircuitReport, CircuitSignal
+from chokaq_core.domain.value import replace
 from chokaq_core.ports import QueueChange, Store, Turn, WorkerFacts
 from chokaq_core.stores.sqlite import SqliteStore
 from tests.scaling.simulation import RULES, World, settled

@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +15,7 @@ from chokaq_core.contracts import Job, JobSerializer, Middleware, Profile
 from chokaq_core.contracts.catalog import Catalog
 from chokaq_core.domain.events import Event, EventName
 from chokaq_core.domain.job import ArchivedJob, DeadJob, HotJob
+from chokaq_core.domain.value import Value, field, replace
 from chokaq_core.engine.worker import Engine, EngineRules
 from chokaq_core.policy.backoff import RetryRules
 from chokaq_core.policy.envelope import EnvelopeLimits
@@ -210,8 +211,7 @@ class Rig:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(Value):
     """
     What an engine is built from besides its store and handlers; everything is quick unless a test says otherwise.
     """

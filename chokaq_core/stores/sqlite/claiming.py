@@ -8,10 +8,10 @@ import bisect
 import heapq
 import json
 from collections import defaultdict
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from chokaq_core.domain.value import Value, replace
 from chokaq_core.ports import MAX_BATCH
 from chokaq_core.stores.sqlite.rows import claimed_job
 
@@ -27,8 +27,7 @@ Rank = tuple[int, int, str]
 """A row's place in its queue: negative priority, due time, id."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
+class Lane(Value):
     """
     One queue's claimable jobs of one type, with the first of them and how many more the queue's limit lets run.
     """
@@ -40,8 +39,7 @@ class Lane:
     is_probe: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(Value):
     """
     The ids to claim, first to run first, and the queue that was served last.
     """

@@ -5,13 +5,13 @@ Jobs as lists show them, what fails most, and what people did.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import Status, status_of_dead
 from chokaq_core.domain.listing import JobQuery, JobSummary, Pillar, Position, last_line
 from chokaq_core.domain.operator_log import LogEntry, LogNote, tally
+from chokaq_core.domain.value import Value
 from chokaq_core.ports import MAX_LOOK, ErrorGroup, JobCount, JobPage, TopErrors
 from chokaq_core.stores.sqlite.rows import micros, moment, moment_or_none
 
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 _LAST_MICROSECOND = 2**62
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
+class _Window(Value):
     """
     The part of a list that one look walks: between two times, at one end from after an id on, at the other up to one.
     """

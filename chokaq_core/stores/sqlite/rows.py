@@ -5,16 +5,16 @@ Between SQLite's rows and the domain's values.
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import ArchivedJob, AttemptError, ClaimedJob, DeadJob, HotJob, JobRecord, Lease, Status
+from chokaq_core.domain.value import field_names
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_SHARED = tuple(field.name for field in fields(JobRecord))
+_SHARED = field_names(JobRecord)
 
 
 def micros(at: datetime) -> int:

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import Place
 from chokaq_core.domain.moves import MOVES, Move, Settlement, under_cancel_mark
+from chokaq_core.domain.value import Value
 from chokaq_core.stores.sqlite.rows import span_micros
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ PLACES = {0: Place.PENDING, 1: Place.FETCHED, 2: Place.PROCESSING}
 _SECOND = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Value):
     """
     One job that ended or was retried, as the counters see it.
     """
@@ -36,8 +35,7 @@ class Ending:
     duration_ms: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(Value):
     """
     Which jobs were not as their lease said, and which were ended as cancelled instead.
     """
@@ -46,8 +44,7 @@ class Settled:
     cancelled: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Value):
     lease_number: int
     place: Place
     queue: str

@@ -12,9 +12,10 @@ types they have in the tables, so that an index is sought and no type is guessed
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -40,8 +41,7 @@ _MOMENT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Value):
     """
     One value of a batch: its variable, its T-SQL type, and whether it is a duration or may be empty.
     """
@@ -66,8 +66,7 @@ class Parameter:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Value):
     """
     What is sent in one round trip. `now` is its first parameter, the others follow in order.
     """

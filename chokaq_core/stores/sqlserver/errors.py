@@ -10,10 +10,10 @@ retries, and the ODBC SQLSTATEs of Microsoft's driver.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 
 from chokaq_core.domain.errors import StoreError, StoreRefusedError, StoreUnavailableError
+from chokaq_core.domain.value import Value
 
 
 class FaultKind(StrEnum):
@@ -26,8 +26,7 @@ class FaultKind(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Value):
     """
     What one failed call came to.
 

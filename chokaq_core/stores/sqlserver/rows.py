@@ -5,13 +5,13 @@ Between T-SQL's rows and the domain's values.
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from chokaq_core.domain.circuit import Circuit, CircuitState
 from chokaq_core.domain.failures import ErrorFacts, FailureReason
 from chokaq_core.domain.job import ArchivedJob, AttemptError, ClaimedJob, DeadJob, HotJob, JobRecord, Lease, Status
+from chokaq_core.domain.value import field_names
 
 MAX_ID_CHARACTERS = 50
 LONGEST_SPAN = timedelta(days=366 * 1_000)
@@ -20,7 +20,7 @@ LONGEST_SPAN = timedelta(days=366 * 1_000)
 LONGEST_DELAY = timedelta(days=366 * 10_000)
 """Longer delays end in year 9999 all the same."""
 
-_SHARED = tuple(field.name for field in fields(JobRecord))
+_SHARED = field_names(JobRecord)
 _MICROSECOND = timedelta(microseconds=1)
 
 

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 
 import pytest
+from msgspec import NODEFAULT
+from msgspec.structs import fields
 
 from chokaq_core.config import Settings, load_settings
 from chokaq_core.config.catalog import QUEUE_SETTINGS, SECTIONS, SETTINGS
 from chokaq_core.config.setting import Setting
+from chokaq_core.domain.value import Value
 from tests.support.setting_cases import SQL_SERVER
 
 ALL = (*SETTINGS, *QUEUE_SETTINGS)
@@ -51,9 +53,9 @@ def test_every_default_agrees_with_the_value_class_that_it_fills(
     compared = 0
     for room in fields(Settings):
         value = getattr(settings, room.name)
-        for own in fields(value) if is_dataclass(value) else ():
-            default = own.default_factory() if own.default_factory is not MISSING else own.default
-            if default is not MISSING:
+        for own in fields(value) if isinstance(value, Value) else ():
+            default = own.default_factory() if own.default_factory is not NODEFAULT else own.default
+            if default is not NODEFAULT:
                 assert getattr(value, own.name) == default, f"{room.name}.{own.name}"
                 compared += 1
     assert compared == (62 if not overrides else 67)

@@ -4,7 +4,6 @@ Planted secrets, searched for in everything that the configuration says.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import logging
 from collections.abc import Callable
@@ -16,6 +15,7 @@ import pytest
 from chokaq_core.config import Settings, load_settings
 from chokaq_core.config.check import run_check
 from chokaq_core.domain.errors import ConfigurationError
+from chokaq_core.domain.value import asdict
 from tests.support.setting_cases import CASES, Case
 
 PASSWORD = "PLANTEDpassword;with=pieces}"
@@ -112,8 +112,8 @@ def _shown(settings: Settings) -> list[str]:
         repr(settings.effective()),
         repr(settings.sqlserver),
         repr(settings.deck),
-        repr(dataclasses.asdict(settings.deck)),
-        json.dumps(dataclasses.asdict(settings.deck), default=str),
+        repr(asdict(settings.deck)),
+        json.dumps(asdict(settings.deck), default=str),
         repr(settings.warnings),
     ]
 

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from chokaq_core.domain.errors import InvalidJobError
 from chokaq_core.domain.listing import JobFilter, JobQuery, Pillar, Position
+from chokaq_core.domain.value import replace
 from chokaq_core.operations.cursors import Walk
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
@@ -23,6 +23,7 @@ from chokaq_core.domain.failures import (
     Succeeded,
     TimedOut,
 )
+from chokaq_core.domain.value import replace
 from chokaq_core.policy.circuit import Change, CircuitRules, hear, is_closed_to, probe, release, signal_of
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -4,12 +4,12 @@ The connection string for the driver, and the session's settings.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from chokaq_core.domain.secret import Secret
+from chokaq_core.domain.value import replace
 from chokaq_core.policy.sqlserver import Authentication, Encryption, SqlServerConnection
 from chokaq_core.stores.sqlserver.connecting import SETTINGS, odbc_string, whole_seconds
 from chokaq_core.stores.sqlserver.odbc import pyodbc

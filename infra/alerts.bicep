@@ -11,6 +11,9 @@ param runbookUrl string
 @description('When each alert fires. The default is the file that the documentation and the tests go by.')
 param thresholds object = loadJsonContent('thresholds.json')
 
+@description('Thresholds of this deployment, by the id of the alert, in place of those of the file.')
+param ownThresholds object = {}
+
 var queries = {
   'queue-lag': loadTextContent('queries/queue-lag.kql')
   'queue-lag-sql-unhealthy': loadTextContent('queries/queue-lag-sql-unhealthy.kql')
@@ -74,7 +77,7 @@ resource rules 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [for alert 
           metricMeasureColumn: 'measure'
           timeAggregation: 'Maximum'
           operator: alert.operator
-          threshold: alert.threshold
+          threshold: contains(ownThresholds, alert.id) ? ownThresholds[alert.id] : alert.threshold
           dimensions: empty(alert.dimension) ? [] : [
             {
               name: alert.dimension

@@ -135,6 +135,9 @@ param alertEmails string = ''
 @description('Whether alert rules are on.')
 param alertsEnabled bool = true
 
+@description('Thresholds of alerts that differ from those in infra/thresholds.json, by the name of the alert.')
+param alertThresholds object = {}
+
 @description('Page that holds the runbooks; an alert links to its own.')
 param runbookUrl string = 'docs/operations.md'
 
@@ -292,6 +295,7 @@ module alerts 'alerts.bicep' = {
     workspaceId: monitoring.outputs.workspaceId
     emails: empty(alertEmails) ? [] : split(alertEmails, ',')
     enabled: alertsEnabled
+    ownThresholds: alertThresholds
     runbookUrl: runbookUrl
   }
 }

@@ -22,7 +22,7 @@ from chokaq_core.policy import health
 from chokaq_core.telemetry.wording import WORDING, Wording
 from tests.support import kql, kusto
 from tests.support.documents import ROOT, read_document
-from tests.support.infra import INFRA, Alert, alerts, parsed, query_of, variable, workbook_queries
+from tests.support.infra import INFRA, Alert, alerts, parameter_values, parsed, query_of, variable, workbook_queries
 
 OPERATIONS = read_document(ROOT / "docs/operations.md")
 
@@ -65,6 +65,21 @@ def test_the_template_takes_its_thresholds_from_the_file() -> None:
     default = parsed(INFRA / "alerts.bicep")["parameters"]["thresholds"]["default"]["function"]
     assert default["type"] == "load_json_content"
     assert default["parameters"]["file_path"] == "thresholds.json"
+
+
+def test_a_deployment_may_have_thresholds_of_its_own() -> None:
+    """
+    Those of a parameter file, and of the page that tells of them, are for alerts that exist.
+    """
+    template = (INFRA / "alerts.bicep").read_text(encoding="utf-8")
+    assert "threshold: contains(ownThresholds, alert.id) ? ownThresholds[alert.id] : alert.threshold\n" in template
+    assert "    ownThresholds: alertThresholds\n" in (INFRA / "main.bicep").read_text(encoding="utf-8")
+    examples = [json.loads(block.text) for block in read_document(ROOT / "docs/deploy.md").blocks_in("json")]
+    given = [example["alertThresholds"]["value"] for example in examples if "alertThresholds" in example]
+    given += [parameter_values(name).get("alertThresholds", {}) for name in ("main", "dev", "prod")]
+    named = {alert for own in given for alert in own}
+    assert named
+    assert named <= WANTED
 
 
 @each_alert

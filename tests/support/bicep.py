@@ -17,7 +17,7 @@ KEYWORDS = {
     "resource", "string", "targetScope", "true", "var",
 }  # fmt: skip
 FUNCTIONS = {
-    "allowed", "description", "empty", "environment", "guid", "items", "json", "loadJsonContent", "loadTextContent",
+    "allowed", "contains", "description", "empty", "environment", "guid", "items", "json", "loadJsonContent", "loadTextContent",
     "maxLength", "maxValue", "minLength", "minValue", "replace", "resourceGroup", "split", "startsWith", "string",
     "subscription", "subscriptionResourceId", "tenant", "toLower", "toObject", "union", "uniqueString",
 }  # fmt: skip

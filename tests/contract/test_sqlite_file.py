@@ -19,7 +19,7 @@ import portalocker
 import pytest
 
 from chokaq_core.domain.errors import StoreError, StoreRefusedError, StoreUnavailableError
-from chokaq_core.domain.job import NewJob
+from chokaq_core.domain.job import ArchivedJob, NewJob
 from chokaq_core.domain.moves import complete
 from chokaq_core.ports import Beat, PillarCounts, SchemaState, Turn
 from chokaq_core.stores.sqlite import SqliteStore, database, errors, schema
@@ -429,6 +429,21 @@ def _translation_of(code: int) -> StoreError:
     with pytest.raises(StoreError) as caught, errors.translated():
         raise error
     return caught.value
+
+
+class TestTexts:
+    def test_a_result_is_kept_whole_though_json_in_sqlite_ends_at_a_nul(self, store: SqliteStore) -> None:
+        store.enqueue([JOB, NewJob("b", "t", "1")])
+        first, second = store.turn(Turn("worker-1", 1, want=2)).claimed
+        ends = (complete(first.lease, 1.5, "a\0b", "c\0d"), complete(second.lease, 2.5, "2"))
+        store.turn(Turn("worker-1", 2, settlements=ends))
+
+        kept = [store.find(job_id) for job_id in ("a", "b")]
+
+        assert [(job.duration_ms, job.result, job.result_note) for job in kept if isinstance(job, ArchivedJob)] == [
+            (1.5, "a\0b", "c\0d"),
+            (2.5, "2", None),
+        ]
 
 
 class TestMigrations:

@@ -19,7 +19,7 @@ from chokaq_core.stores.sqlite.errors import translated
 from chokaq_core.stores.sqlite.lock_file import LockFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
 QUERIES = load_queries(Path(__file__).parent / "sql")
@@ -76,14 +76,14 @@ class Transaction:
         """
         return self._connection.executemany(QUERIES[name], batch).rowcount
 
-    def change_all(self, name: str, batch: Sequence[Mapping[str, object]]) -> bool:
+    def all_or_none(self, count: int, write: Callable[[], int]) -> bool:
         """
-        Runs a write that changes one row or none, for each set of values; unless each changed a row, none is changed.
+        Makes a write that tells how many rows it changed; unless these are so many, none is changed.
         """
-        if len(batch) <= 1:
-            return self.change_each(name, batch) == len(batch)
+        if count == 1:
+            return write() == 1
         self._connection.execute("SAVEPOINT attempt")
-        has_changed_all = self.change_each(name, batch) == len(batch)
+        has_changed_all = write() == count
         if not has_changed_all:
             self._connection.execute("ROLLBACK TO attempt")
         self._connection.execute("RELEASE attempt")

@@ -45,7 +45,8 @@ def _write(transaction: Transaction, jobs: Sequence[NewJob]) -> bool:
     """
     Writes all jobs or none: false when an id or a key is taken, in the store or by an earlier job of the batch.
     """
-    return transaction.change_all("enqueue", [_values(job, transaction.now) for job in jobs])
+    rows = [_values(job, transaction.now) for job in jobs]
+    return transaction.all_or_none(len(rows), lambda: transaction.change_each("enqueue", rows))
 
 
 def _open_lanes(transaction: Transaction, jobs: Sequence[NewJob]) -> None:

@@ -8,6 +8,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
+
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import ArchivedJob, AttemptError, ClaimedJob, DeadJob, HotJob, JobRecord, Lease, Status
 from chokaq_core.domain.value import field_names
@@ -15,6 +17,13 @@ from chokaq_core.domain.value import field_names
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _SHARED = field_names(JobRecord)
+
+
+def json_text(values: object) -> str:
+    """
+    JSON for a statement that takes many values as one parameter.
+    """
+    return msgspec.json.encode(values).decode()
 
 
 def micros(at: datetime) -> int:

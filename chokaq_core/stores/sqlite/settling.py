@@ -6,21 +6,23 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import Place
 from chokaq_core.domain.moves import MOVES, Move, Settlement, under_cancel_mark
 from chokaq_core.domain.value import Value
-from chokaq_core.stores.sqlite.rows import span_micros
+from chokaq_core.stores.sqlite.rows import json_text, span_micros
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from chokaq_core.domain.job import Lease
     from chokaq_core.stores.sqlite.database import Transaction
 
-PLACES = {0: Place.PENDING, 1: Place.FETCHED, 2: Place.PROCESSING}
+_PLACES = {0: Place.PENDING, 1: Place.FETCHED, 2: Place.PROCESSING}
+_SOURCES = {move: {s for s, place in _PLACES.items() if place in rule.sources} for move, rule in MOVES.items()}
+"""Statuses that each move begins from."""
 _SECOND = 1_000_000
 
 
@@ -44,11 +46,15 @@ class Settled(Value):
     cancelled: frozenset[str]
 
 
-class _Held(Value):
+class _Held(NamedTuple):
+    """
+    A job that the worker holds.
+    """
+
     lease_number: int
-    place: Place
+    status: int
     queue: str
-    is_cancel_requested: bool
+    is_cancel_requested: int
     cancel_requested_by: str | None
 
 
@@ -56,7 +62,9 @@ def settle(transaction: Transaction, worker_id: str, settlements: Sequence[Settl
     """
     Applies each settlement whose lease and place still hold, and counts what ended.
     """
-    held = _held(transaction, worker_id, [settlement.lease for settlement in settlements])
+    if not settlements:
+        return Settled(frozenset(), frozenset())
+    held = _held(transaction, worker_id, [settlement.lease.job_id for settlement in settlements])
     valid = [s for s in settlements if _holds(held.get(s.lease.job_id), s.lease, s.move)]
     final = [_with_mark(s, held[s.lease.job_id]) for s in valid]
     for move, group in _by_move(final).items():
@@ -64,19 +72,25 @@ def settle(transaction: Transaction, worker_id: str, settlements: Sequence[Settl
     count_endings(
         transaction, worker_id, [Ending(held[s.lease.job_id].queue, s.move, s.reason, s.duration_ms) for s in final]
     )
-    stale = {s.lease.job_id for s in settlements} - {s.lease.job_id for s in valid}
-    cancelled = {new.lease.job_id for old, new in zip(valid, final, strict=True) if new is not old}
-    return Settled(frozenset(stale), frozenset(cancelled))
+    return Settled(
+        stale=frozenset(s.lease.job_id for s in settlements).difference(s.lease.job_id for s in valid),
+        cancelled=frozenset(new.lease.job_id for old, new in zip(valid, final, strict=True) if new is not old),
+    )
 
 
 def start(transaction: Transaction, worker_id: str, leases: Sequence[Lease]) -> frozenset[str]:
     """
     Move start for fetched jobs; answers the ids whose lease did not hold.
     """
-    held = _held(transaction, worker_id, leases)
-    valid = [lease.job_id for lease in leases if _holds(held.get(lease.job_id), lease, Move.START)]
-    transaction.change_each("turn_start", [{"id": job_id, "now": transaction.now} for job_id in valid])
-    return frozenset(lease.job_id for lease in leases) - frozenset(valid)
+    if not leases:
+        return frozenset()
+    numbers = {lease.job_id: lease.number for lease in leases}
+    if transaction.all_or_none(len(leases), lambda: _start(transaction, worker_id, numbers)):
+        return frozenset()
+    held = _held(transaction, worker_id, list(numbers))
+    valid = {lease.job_id: lease.number for lease in leases if _holds(held.get(lease.job_id), lease, Move.START)}
+    _start(transaction, worker_id, valid)
+    return frozenset(numbers.keys() - valid.keys())
 
 
 def dead_letter(
@@ -119,16 +133,17 @@ def count_endings(transaction: Transaction, shard: str, endings: Iterable[Ending
     _add_buckets(transaction, shard, durations)
 
 
-def _held(transaction: Transaction, worker_id: str, leases: Iterable[Lease]) -> dict[str, _Held]:
-    ids = json.dumps([lease.job_id for lease in leases])
-    return {
-        row[0]: _Held(row[1], PLACES[row[2]], row[3], row[4] is not None, row[5])
-        for row in transaction.rows("turn_held", ids=ids, worker=worker_id)
-    }
+def _held(transaction: Transaction, worker_id: str, job_ids: Sequence[str]) -> dict[str, _Held]:
+    rows = json.loads(transaction.value("turn_held", ids=json_text(job_ids), worker=worker_id))
+    return {job_id: _Held(*rest) for job_id, *rest in rows}
 
 
 def _holds(held: _Held | None, lease: Lease, move: Move) -> bool:
-    return held is not None and held.lease_number == lease.number and held.place in MOVES[move].sources
+    return held is not None and held.lease_number == lease.number and held.status in _SOURCES[move]
+
+
+def _start(transaction: Transaction, worker_id: str, leases: Mapping[str, int]) -> int:
+    return transaction.change("turn_start", leases=json_text(leases), worker=worker_id)
 
 
 def _with_mark(settlement: Settlement, held: _Held) -> Settlement:
@@ -143,20 +158,24 @@ def _by_move(settlements: Iterable[Settlement]) -> dict[Move, list[Settlement]]:
 
 
 def _complete(transaction: Transaction, settlements: list[Settlement]) -> None:
-    transaction.change_each(
-        "turn_complete",
-        [
-            {
-                "id": s.lease.job_id,
-                "now": transaction.now,
-                "duration_ms": s.duration_ms,
-                "result": s.result,
-                "result_note": s.result_note,
-            }
-            for s in settlements
-        ],
-    )
-    transaction.change_each("turn_leave_hot", [{"id": s.lease.job_id} for s in settlements])
+    endings = json_text({s.lease.job_id: _ending(s) for s in settlements})
+    transaction.change("turn_complete", endings=endings)
+    transaction.change("turn_leave_completed", endings=endings)
+    cut_short = [
+        {"id": s.lease.job_id, "result": s.result, "result_note": s.result_note}
+        for s in settlements
+        if "\0" in f"{s.result}{s.result_note}"
+    ]
+    transaction.change_each("turn_result", cut_short)
+
+
+def _ending(settlement: Settlement) -> object:
+    """
+    What `turn_complete` has to know of a job, short where there is little.
+    """
+    if settlement.result is None and settlement.result_note is None:
+        return settlement.duration_ms
+    return (settlement.duration_ms, settlement.result, settlement.result_note)
 
 
 def _dead_letter(transaction: Transaction, settlements: list[Settlement]) -> None:

@@ -14,24 +14,35 @@ UPDATE Turns SET Stale = :stale, Answer = :answer WHERE WorkerId = :worker;
 SELECT Stale, Answer FROM Turns WHERE WorkerId = :worker;
 
 -- name: turn_held
--- What this worker holds of the given jobs, with what the guards of its moves need.
-SELECT h.Id, h.LeaseNumber, h.Status, h.Queue, h.CancelRequestedUtc, h.CancelRequestedBy
-FROM json_each(:ids) AS i CROSS JOIN JobsHot AS h ON h.Id = i.value
+-- What this worker holds of the given jobs, with what the guards of its moves need: as one row, like `beat_held`.
+SELECT json_group_array(
+    json_array(h.Id, h.LeaseNumber, h.Status, h.Queue, h.CancelRequestedUtc IS NOT NULL, h.CancelRequestedBy)
+) FROM json_each(:ids) AS i CROSS JOIN JobsHot AS h ON h.Id = i.value
 WHERE +h.WorkerId = :worker;
 
 -- name: turn_complete
--- Move complete: Processing → Archive. The rows were found held under the same write lock.
+-- Move complete: Processing → Archive, for a whole batch. The rows were found held under the same write lock. `:endings`
+-- maps ids to durations, or to [duration, result, note] where there is a result or a note.
 INSERT INTO JobsArchive (
     Id, Queue, Type, Payload, Tags, IdempotencyKey, Priority, AttemptCount, LeaseNumber, Interruptions, WorkerId,
     DueAtUtc, CreatedAtUtc, StartedAtUtc, LastUpdatedUtc, LifetimeStartUtc, AttemptErrors, TraceParent, CreatedBy,
     LastModifiedBy, FinishedAtUtc, DurationMs, Result, ResultNote
 )
 SELECT
-    Id, Queue, Type, Payload, Tags, IdempotencyKey, Priority, AttemptCount, LeaseNumber, Interruptions, WorkerId,
-    DueAtUtc, CreatedAtUtc, StartedAtUtc, :now, LifetimeStartUtc, AttemptErrors, TraceParent, CreatedBy,
-    LastModifiedBy, :now, :duration_ms, :result, :result_note
-FROM JobsHot
-WHERE Id = :id;
+    h.Id, h.Queue, h.Type, h.Payload, h.Tags, h.IdempotencyKey, h.Priority, h.AttemptCount, h.LeaseNumber,
+    h.Interruptions, h.WorkerId, h.DueAtUtc, h.CreatedAtUtc, h.StartedAtUtc, :now, h.LifetimeStartUtc, h.AttemptErrors,
+    h.TraceParent, h.CreatedBy, h.LastModifiedBy, :now,
+    iif(e.type = 'array', json_extract(e.value, '$[0]'), e.atom),
+    iif(e.type = 'array', json_extract(e.value, '$[1]'), NULL),
+    iif(e.type = 'array', json_extract(e.value, '$[2]'), NULL)
+FROM json_each(:endings) AS e CROSS JOIN JobsHot AS h ON h.Id = e.key;
+
+-- name: turn_result
+-- Texts that JSON in SQLite would cut short.
+UPDATE JobsArchive SET Result = :result, ResultNote = :result_note WHERE Id = :id;
+
+-- name: turn_leave_completed
+DELETE FROM JobsHot WHERE Id IN (SELECT key FROM json_each(:endings));
 
 -- name: turn_dead_letter
 -- Move dead_letter (and cancel, and bury): → DLQ, the error appended to the attempts, of which the last ten are kept.
@@ -89,11 +100,11 @@ WHERE Id = :id;
 DELETE FROM JobsHot WHERE Id = :id;
 
 -- name: turn_start
--- Move start: Fetched → Processing.
+-- Move start: Fetched → Processing, for a whole batch. `:leases` maps ids to lease numbers.
 UPDATE JobsHot SET
-    Status = 2, AttemptCount = AttemptCount + 1, StartedAtUtc = :now, HeartbeatUtc = :now,
-    LastUpdatedUtc = :now
-WHERE Id = :id;
+    Status = 2, AttemptCount = AttemptCount + 1, StartedAtUtc = :now, HeartbeatUtc = :now, LastUpdatedUtc = :now
+FROM json_each(:leases) AS l
+WHERE JobsHot.Id = l.key AND +LeaseNumber = l.atom AND +WorkerId = :worker AND +Status = 1;
 
 -- name: turn_stats
 -- This worker's own shard, so that workers never wait for each other's counters.

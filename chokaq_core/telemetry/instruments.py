@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from chokaq_core.domain.value import Value
+from chokaq_core.telemetry.histogram_series import HistogramSeries
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Meter
@@ -96,6 +97,8 @@ class Instruments:
     def __init__(self, meter: Callable[[], Meter] | None = None) -> None:
         self._meter = meter if meter is not None else _global_meter
         self._made: dict[Instrument, Any] = {}
+        # As many as there are series: the budgets of tags bound them.
+        self._series: dict[tuple[Instrument, tuple[str, ...]], HistogramSeries] = {}
         self._lock = threading.Lock()
 
     def add(self, instrument: Instrument, tags: tuple[str, ...], amount: int) -> None:
@@ -108,9 +111,13 @@ class Instruments:
         """
         Records values of a histogram that share their tags.
         """
-        record, attributes = self._of(instrument).record, _attributes(instrument, tags)
-        for value in values:
-            record(value, attributes)
+        if not values:
+            return
+        series = self._series.get((instrument, tags))
+        if series is None:
+            made = HistogramSeries(self._of(instrument), _attributes(instrument, tags))
+            series = self._series.setdefault((instrument, tags), made)
+        series.record(values)
 
     def observe(self, instrument: Instrument, read: Callable[[], Mapping[tuple[str, ...], float]]) -> None:
         """

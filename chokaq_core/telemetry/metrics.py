@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 Lane = tuple[str, str]
 
-_NUMBER = int | float
-
 RAN = frozenset({"succeeded", "failed", "timed_out", "cancelled", "heartbeat_lost", "interrupted"})
 """Outcomes of runs whose handler ran; a rejected or postponed one has no duration worth a record."""
 
@@ -49,60 +47,82 @@ class Metrics:
         tally.hand_over(self._instruments)
 
 
+class _LaneTally:
+    """
+    What one batch comes to in one lane, kept apart because nearly every event is of this kind.
+    """
+
+    __slots__ = ("active", "completed", "durations", "lags", "tags")
+
+    def __init__(self, tags: Lane) -> None:
+        self.tags = tags
+        self.active = 0
+        self.completed = 0
+        self.lags: list[object] = []
+        self.durations: list[object] = []
+
+
 class _Tally:
     """
     What one batch comes to.
     """
 
-    __slots__ = ("_counts", "_lanes", "_values", "tags")
+    __slots__ = ("_counts", "_lanes", "tags")
 
     def __init__(self, tags: Tags) -> None:
         self.tags = tags
         self._counts: dict[tuple[Instrument, tuple[str, ...]], int] = {}
-        self._values: dict[tuple[Instrument, tuple[str, ...]], list[float]] = {}
-        self._lanes: dict[tuple[str, str], Lane] = {}
+        self._lanes: dict[tuple[str, str], _LaneTally] = {}
 
     def add(self, instrument: Instrument, tags: tuple[str, ...], amount: int = 1) -> None:
         key = (instrument, tags)
         self._counts[key] = self._counts.get(key, 0) + amount
 
-    def measure(self, instrument: Instrument, tags: tuple[str, ...], value: object) -> None:
-        if isinstance(value, _NUMBER) and math.isfinite(value):
-            self._values.setdefault((instrument, tags), []).append(max(0.0, value))
-
-    def lane(self, job: JobRef) -> Lane:
+    def lane(self, job: JobRef) -> _LaneTally:
         key = (job.queue, job.type_key)
         lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[key] = (self.tags.queue(job.queue), self.tags.type(job.type_key))
+            tags = (self.tags.queue(job.queue), self.tags.type(job.type_key))
+            lane = self._lanes[key] = _LaneTally(tags)
         return lane
 
     def hand_over(self, instruments: Instruments) -> None:
+        for lane in self._lanes.values():
+            self.add(of.WORKERS_ACTIVE, lane.tags[:1], lane.active)
+            self.add(of.COMPLETED, lane.tags, lane.completed)
         for (instrument, tags), amount in self._counts.items():
             if amount:
                 instruments.add(instrument, tags, amount)
-        for (instrument, tags), values in self._values.items():
-            instruments.record(instrument, tags, values)
+        for lane in self._lanes.values():
+            instruments.record(of.QUEUE_LAG, lane.tags, _measured(lane.lags))
+            instruments.record(of.DURATION, lane.tags, _measured(lane.durations))
+
+
+def _measured(values: Sequence[object]) -> list[float]:
+    """
+    What is a number of these, none below zero.
+    """
+    return [max(0.0, value) for value in values if isinstance(value, (int, float)) and math.isfinite(value)]
 
 
 def _enqueued(tally: _Tally, event: Event) -> None:
     if event.job is not None:
-        tally.add(of.ENQUEUED, tally.lane(event.job))
+        tally.add(of.ENQUEUED, tally.lane(event.job).tags)
 
 
 def _started(tally: _Tally, event: Event) -> None:
     if event.job is None:
         return
     lane = tally.lane(event.job)
-    tally.add(of.WORKERS_ACTIVE, lane[:1])
-    tally.measure(of.QUEUE_LAG, lane, event.facts.get("lag_ms"))
+    lane.active += 1
+    lane.lags.append(event.facts.get("lag_ms"))
 
 
 def _succeeded(tally: _Tally, event: Event) -> None:
     if event.job is None:
         return
     lane = tally.lane(event.job)
-    tally.add(of.COMPLETED, lane)
+    lane.completed += 1
     _run_ended(tally, event, lane)
 
 
@@ -110,7 +130,7 @@ def _retried(tally: _Tally, event: Event) -> None:
     if event.job is None:
         return
     lane = tally.lane(event.job)
-    tally.add(of.RETRIED, (*lane, tally.tags.attempt(event.job.attempt)))
+    tally.add(of.RETRIED, (*lane.tags, tally.tags.attempt(event.job.attempt)))
     _run_ended(tally, event, lane)
 
 
@@ -118,7 +138,7 @@ def _dead_lettered(tally: _Tally, event: Event) -> None:
     if event.job is None:
         return
     lane = tally.lane(event.job)
-    tally.add(of.DLQ, (*lane, tally.tags.reason(event.facts.get("reason"))))
+    tally.add(of.DLQ, (*lane.tags, tally.tags.reason(event.facts.get("reason"))))
     _run_ended(tally, event, lane)
 
 
@@ -132,7 +152,7 @@ def _rejected_by_circuit(tally: _Tally, event: Event) -> None:
         return
     lane = tally.lane(event.job)
     state = event.facts.get("state", "open")
-    tally.add(of.CIRCUIT_EVENTS, (lane[1], tally.tags.state(state), tally.tags.change("rejected")))
+    tally.add(of.CIRCUIT_EVENTS, (lane.tags[1], tally.tags.state(state), tally.tags.change("rejected")))
     _run_ended(tally, event, lane)
 
 
@@ -140,7 +160,7 @@ def _not_applied(tally: _Tally, event: Event) -> None:
     if event.job is None:
         return
     lane = tally.lane(event.job)
-    tally.add(of.CONFLICTS, (*lane, tally.tags.transition(event.facts.get("transition"))))
+    tally.add(of.CONFLICTS, (*lane.tags, tally.tags.transition(event.facts.get("transition"))))
     _run_ended(tally, event, lane)
 
 
@@ -150,12 +170,12 @@ def _lease_lost(tally: _Tally, event: Event) -> None:
     """
     _not_applied(tally, event)
     if event.job is not None and event.facts.get("transition") == "beat":
-        tally.add(of.WORKERS_ACTIVE, (tally.tags.queue(event.job.queue),), -1)
+        tally.lane(event.job).active -= 1
 
 
 def _beat_failed(tally: _Tally, event: Event) -> None:
     if event.job is not None:
-        tally.add(of.HEARTBEAT_FAILURES, tally.lane(event.job))
+        tally.add(of.HEARTBEAT_FAILURES, tally.lane(event.job).tags)
 
 
 def _circuit_changed(tally: _Tally, event: Event) -> None:
@@ -169,18 +189,18 @@ def _claim_answered(tally: _Tally, event: Event) -> None:
     tally.add(of.IDEMPOTENCY_CLAIMS, (tally.tags.claim(event.facts.get("claim")),))
 
 
-def _run_ended(tally: _Tally, event: Event, lane: Lane) -> None:
+def _run_ended(tally: _Tally, event: Event, lane: _LaneTally) -> None:
     """
     Only the end of a run in this process has the fact `outcome`; a burial or an operator's cancel has none.
     """
     outcome = event.facts.get("outcome")
     if outcome is None:
         return
-    tally.add(of.WORKERS_ACTIVE, lane[:1], -1)
+    lane.active -= 1
     if outcome in RAN:
-        tally.measure(of.DURATION, lane, event.facts.get("duration_ms"))
+        lane.durations.append(event.facts.get("duration_ms"))
     if outcome == "failed":
-        tally.add(of.FAILED, (*lane, tally.tags.error(event.facts.get("error_type"))))
+        tally.add(of.FAILED, (*lane.tags, tally.tags.error(event.facts.get("error_type"))))
 
 
 # By identity: an Enum's own hash runs in Python, and this is looked up for every event of every job.

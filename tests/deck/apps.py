@@ -13,9 +13,9 @@ READ_KEY = "read-" + "r" * 40
 OPERATE_KEY = "operate-" + "o" * 40
 
 HANDLERS = """
-import time
 from typing import Any
 from chokaq_core.contracts import FatalJobError, Job, JobContext, Profile
+from tests.support.polling import looks
 
 FOLDER = Path(__file__).parent
 
@@ -30,9 +30,10 @@ work = Profile("work")
 @work.handler("slow.v1")
 def slow(job: Anything, ctx: JobContext) -> None:
     ctx.report_progress(42, "row 42 of 100")
-    while not (FOLDER / "go").exists():
+    for _ in looks(3600):
         ctx.raise_if_cancelled()
-        time.sleep(0.02)
+        if (FOLDER / "go").exists():
+            return
 
 
 class Report(Anything):

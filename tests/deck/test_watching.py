@@ -4,13 +4,12 @@ How the page keeps up: by looking again, never twice at once, more rarely when n
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.deck.conftest import OpenDeck
+from tests.deck.conftest import AND_AWAY, OpenDeck
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -39,7 +38,7 @@ def test_a_lost_connection_shows_and_heals(open_deck: OpenDeck) -> None:
 
 
 def test_a_database_that_is_away_shows(open_deck: OpenDeck) -> None:
-    screen = open_deck()
+    screen = open_deck(noted=AND_AWAY)
     body = '{"title":"Service Unavailable","status":503,"detail":"the database does not answer"}'
     screen.page.route(
         "**/deck/**", lambda route: route.fulfill(status=503, content_type="application/problem+json", body=body)
@@ -50,37 +49,37 @@ def test_a_database_that_is_away_shows(open_deck: OpenDeck) -> None:
 
 def test_looks_never_overlap(open_deck: OpenDeck) -> None:
     screen = open_deck("queues")
-    under_way, most = 0, 0
+    under_way: list[Route] = []
 
-    def slowly(route: Route) -> None:
-        nonlocal under_way, most
-        under_way += 1
-        most = max(most, under_way)
-        time.sleep(0.3)
-        route.continue_()
-        under_way -= 1
+    def hold(route: Route) -> None:
+        under_way.append(route)
 
-    screen.page.route("**/deck/queues", slowly)
-    for _ in range(5):
+    screen.page.route("**/deck/queues", hold)
+    with screen.page.expect_request("**/deck/queues"):
         screen.page.keyboard.press("u")
-    with screen.page.expect_response("**/deck/queues"):
-        pass
+    for _ in range(4):
+        screen.page.keyboard.press("u")
+    assert screen.page.evaluate("() => fetch('/api/health/live').then(answer => answer.status)") == 200
 
+    assert len(under_way) <= 2  # The panel and the frame show queues: one look asks for both.
+    with screen.page.expect_response("**/deck/queues"):
+        screen.page.unroute("**/deck/queues")
     calls = module(screen.page, "poller", _OVERLAP)
-    assert most <= 2  # The panel and the frame show queues: one look asks for both.
     assert calls == {"most": 1, "count": 2}
 
 
 _OVERLAP = """
-    let running = 0, most = 0, count = 0;
+    let running = 0, most = 0, count = 0, end;
+    const may_end = new Promise(done => { end = done; });
     const poller = new m.Poller(async () => {
       running += 1; count += 1; most = Math.max(most, running);
-      await new Promise(done => setTimeout(done, 50));
+      await may_end;
       running -= 1;
       return true;
     });
     const first = poller.start();
     poller.now(); poller.now(); poller.now();
+    end();
     await first;
     poller.stop();
     return { most, count };

@@ -21,8 +21,9 @@ from chokaq_core.ports import PillarCounts, Store, Turn, TurnAnswer
 from chokaq_core.stores.sqlite import SqliteStore
 from tests.engine.conftest import OpenRig
 from tests.support.clock import SteppedClock
-from tests.support.engine import MINUTE, NOTE, ONE_AT_A_TIME, SECOND, Gates, Note, Rig, profile_of, wait, wait_until
+from tests.support.engine import MINUTE, NOTE, ONE_AT_A_TIME, SECOND, Gates, Note, Rig, profile_of, wait
 from tests.support.faulty_store import FaultyStore
+from tests.support.polling import wait_until
 
 
 @pytest.fixture

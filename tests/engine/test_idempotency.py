@@ -23,6 +23,7 @@ from tests.engine.conftest import OpenRig
 from tests.support.clock import SteppedClock
 from tests.support.engine import MILLISECOND, MINUTE, SECOND, Gates, Rig, profile_of, wait
 from tests.support.faulty_store import FaultyStore
+from tests.support.polling import wait_until
 
 CHARGE = "order.charge.v1"
 
@@ -153,13 +154,11 @@ def test_a_job_that_died_leaves_its_key_to_others(open_rig: OpenRig, store: Stor
 
 @colours
 def test_a_job_that_is_cancelled_by_its_timeout_releases_its_key(
-    open_rig: OpenRig, store: Store, gates: Gates, is_async: bool
+    open_rig: OpenRig, store: Store, is_async: bool
 ) -> None:
-    never = gates.new()
-
     def run(job: Charge, ctx: JobContext) -> None:
-        while not never.wait(0.001):
-            ctx.raise_if_cancelled()
+        wait_until(lambda: ctx.cancelled)
+        ctx.raise_if_cancelled()
 
     async def run_async(job: Charge) -> None:
         await asyncio.Event().wait()

@@ -16,7 +16,8 @@ from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import Status
 from chokaq_core.policy.envelope import EnvelopeLimits
 from tests.engine.conftest import OpenRig
-from tests.support.engine import NOTE, ONE_AT_A_TIME, Gates, Note, profile_of, wait, wait_until
+from tests.support.engine import NOTE, ONE_AT_A_TIME, Gates, Note, profile_of, wait
+from tests.support.polling import WAIT_SECONDS, wait_until
 
 
 class Order(Job):
@@ -329,7 +330,7 @@ def test_higher_priority_runs_first(open_rig: OpenRig, gates: Gates) -> None:
 
 
 def test_a_hundred_jobs_run_once_each_and_never_more_than_the_capacity_at_once(open_rig: OpenRig) -> None:
-    lock = threading.Lock()
+    lock, four = threading.Lock(), threading.Barrier(4)
     running: set[str] = set()
     most: list[int] = [0]
     runs: list[str] = []
@@ -339,7 +340,7 @@ def test_a_hundred_jobs_run_once_each_and_never_more_than_the_capacity_at_once(o
             running.add(ctx.job_id)
             runs.append(ctx.job_id)
             most[0] = max(most[0], len(running))
-        threading.Event().wait(0.001)
+        four.wait(WAIT_SECONDS)
         with lock:
             running.discard(ctx.job_id)
 

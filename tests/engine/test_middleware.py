@@ -14,7 +14,8 @@ from chokaq_core.domain.events import EventName
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import Status
 from tests.engine.conftest import OpenRig
-from tests.support.engine import MILLISECOND, Gates, Note, Rig, join, profile_of, wait, wait_until
+from tests.support.engine import MILLISECOND, Gates, Note, Rig, join, profile_of, wait
+from tests.support.polling import wait_until
 
 Next = Callable[[], Any]
 COLOURS = [

@@ -32,9 +32,9 @@ from tests.support.engine import (
     join,
     profile_of,
     wait,
-    wait_until,
 )
 from tests.support.faulty_store import FaultyStore
+from tests.support.polling import wait_until
 
 HOUR = timedelta(hours=1)
 

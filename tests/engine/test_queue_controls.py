@@ -20,7 +20,8 @@ from chokaq_core.ports import PillarCounts, QueueChange, Store, Turn
 from tests.contract.stages import OTHER_WORKER, Stage
 from tests.engine.conftest import OpenRig
 from tests.support.clock import SteppedClock
-from tests.support.engine import MINUTE, ONE_AT_A_TIME, SECOND, Gates, Note, Rig, profile_of, wait, wait_until
+from tests.support.engine import MINUTE, ONE_AT_A_TIME, SECOND, Gates, Note, Rig, profile_of, wait
+from tests.support.polling import wait_until
 
 
 def test_a_pause_releases_what_was_fetched_and_nothing_more_of_the_queue_starts(

@@ -22,16 +22,15 @@ from tests.support.engine import (
     ONE_AT_A_TIME,
     QUICK_RETRY,
     QUICK_WORKER,
-    WAIT_SECONDS,
     Gates,
     Note,
     Rig,
     join,
     profile_of,
     wait,
-    wait_until,
 )
 from tests.support.faulty_store import FaultyStore
+from tests.support.polling import WAIT_SECONDS, wait_until
 
 PATIENT = replace(QUICK_WORKER, shutdown_grace_period=MINUTE)
 

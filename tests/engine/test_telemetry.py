@@ -41,8 +41,8 @@ def throttled_once(job: Note, ctx: JobContext) -> None:
         raise ThrottledError("slow down", timedelta(0))
 
 
-async def sleeping(job: Note) -> None:
-    await asyncio.sleep(3600)
+async def endless(job: Note) -> None:
+    await asyncio.Event().wait()
 
 
 def kind(name: str, handler: Callable[..., Any], **options: Any) -> Profile:  # noqa: ANN401 - of a registration
@@ -67,14 +67,14 @@ def test_after_a_day_in_the_life_every_number_adds_up(open_rig: OpenRig, store: 
 
     async def cancelled(job: Note) -> None:
         is_running.set()
-        await asyncio.sleep(3600)
+        await asyncio.Event().wait()
 
     rig = open_rig(
         kind("success", succeeding),
         kind("failure", failing, max_attempts=2),
         kind("fatal", fatal),
         kind("throttled", throttled_once),
-        kind("timeout", sleeping, timeout=30 * MILLISECOND),
+        kind("timeout", endless, timeout=30 * MILLISECOND),
         kind("cancel", cancelled),
         retry=replace(QUICK_RETRY, max_attempts=3),
     )

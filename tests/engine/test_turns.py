@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from collections import Counter
 
 import pytest
@@ -30,9 +29,9 @@ from tests.support.engine import (
     join,
     profile_of,
     wait,
-    wait_until,
 )
 from tests.support.faulty_store import FaultyStore
+from tests.support.polling import wait_until
 
 METHODS = ("enqueue", "register", "turn", "beat", "retire", "rest")
 MANY = 10_000
@@ -235,7 +234,7 @@ def test_nobody_asks_a_store_that_is_away_while_nobody_visits(open_rig: OpenRig,
     rig.visit()
     seen = faulty.total_calls()
 
-    time.sleep(0.2)
+    rig.wait_until_at_rest()
 
     assert faulty.total_calls() == seen
 

@@ -31,9 +31,12 @@ from tests.faults.death import Death, DoomedStore, instrument
 from tests.faults.kill_points import HANDLER, KillPoint, Moment
 from tests.faults.skew import skew_host
 from tests.faults.tasks import PLAIN, Again, Hold, Once, OnceAsync, RunBook, Task, Tasks
-from tests.support.engine import MILLISECOND, QUICK_RETRY, RecordedEvents, RecordedWakes, wait_until
+from tests.support.engine import MILLISECOND, QUICK_RETRY, RecordedEvents, RecordedWakes
+from tests.support.polling import wait_until
 
 NO_CIRCUITS = CircuitRules(is_enabled=False)
+CIRCUITS = CircuitRules(failure_threshold=1, break_duration=5 * MILLISECOND, probe_timeout=50 * MILLISECOND)
+"""Every failure opens its type's circuit, and a probe follows soon."""
 AT_ONCE = RescueRules(
     fetched_job_timeout=timedelta(0), processing_zombie_timeout=timedelta(0), scan_interval=timedelta(hours=1)
 )
@@ -66,12 +69,14 @@ class Orders:
         number: which time it comes by there.
         statement: which statement of a call to die before; None means its commit.
         ghosts: ids of jobs that were prepared for the operators, by command.
+        has_circuits: whether failures open circuits.
         skew_seconds: how far the process's clock is ahead.
     """
 
     folder: str
     round: int
     ghosts: dict[str, str]
+    has_circuits: bool = False
     step: str = ""
     moment: str = ""
     number: int = 1
@@ -102,7 +107,8 @@ def live(orders: Orders) -> Death:
         skew_host(timedelta(seconds=orders.skew_seconds))
     book = RunBook(folder / "runs.txt")
     catalog = Tasks(book, round_=orders.round, passed=lambda part: death.come_by(HANDLER, MOMENTS[part])).catalog()
-    with closing(SqliteStore(folder / "jobs.db", circuit_rules=NO_CIRCUITS)) as store:
+    rules = CIRCUITS if orders.has_circuits else NO_CIRCUITS
+    with closing(SqliteStore(folder / "jobs.db", circuit_rules=rules)) as store:
         doomed = DoomedStore(store, death).as_store()
         _scan(doomed, catalog)
         _operate(doomed, orders)

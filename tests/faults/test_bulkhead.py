@@ -23,7 +23,8 @@ from chokaq_core.policy.backoff import RetryRules
 from chokaq_core.policy.rescue import RescueRules
 from chokaq_core.ports import PillarCounts, QueueChange, Store
 from chokaq_core.stores.sqlite import SqliteStore
-from tests.support.engine import NOTE, RecordedEvents, wait_until
+from tests.support.engine import NOTE, RecordedEvents
+from tests.support.polling import looks, wait_until
 
 ROOT = Path(__file__).parents[2]
 ZOMBIE_TIMEOUT = timedelta(seconds=1)
@@ -32,25 +33,25 @@ ZOMBIE_TIMEOUT = timedelta(seconds=1)
 WORKER = """
 import os
 import sys
-import time
 from pathlib import Path
 from chokaq_core.contracts import JobContext
 from chokaq_core.stores.sqlite import SqliteStore
 from tests.support.engine import Note, Setup, build_rig, profile_of
+from tests.support.polling import looks
 
 go = Path(sys.argv[2])
 
 def work(job: Note, ctx: JobContext) -> None:
     os.write(1, f"run {job.text}\\n".encode())
-    while not go.exists():
+    for _ in looks():
         ctx.raise_if_cancelled()
-        time.sleep(0.01)
+        if go.exists():
+            return
 
 rig = build_rig(SqliteStore(Path(sys.argv[1])), [profile_of(work, queue="erp")], Setup())
-while True:
+for _ in looks():
     rig.visit()
     print("left", flush=True)
-    time.sleep(0.01)
 """
 
 
@@ -121,7 +122,9 @@ class Samples:
 
     def _sample(self) -> None:
         with closing(SqliteStore(self._path)) as store:
-            while not self._is_over.wait(0.001):
+            for _ in looks():
+                if self._is_over.is_set():
+                    return
                 self.count += 1
                 self.most = max(self.most, _running(store))
 

@@ -14,8 +14,8 @@ from tests.support.host_process import HostProcess, write_app
 
 HANDLERS = """
 import os
-import time
 from chokaq_core.contracts import Job, JobContext, Profile
+from tests.support.polling import looks
 
 FOLDER = Path(__file__).parent
 
@@ -33,9 +33,10 @@ def note(kind: str, job: Step, ctx: JobContext) -> None:
 
 
 def wait_for(name: str, ctx: JobContext) -> None:
-    while not (FOLDER / name).exists():
+    for _ in looks():
         ctx.raise_if_cancelled()
-        time.sleep(0.01)
+        if (FOLDER / name).exists():
+            return
 
 
 @work.handler("long.v1")

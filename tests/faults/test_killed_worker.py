@@ -7,7 +7,6 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -30,7 +29,8 @@ from tests.faults.worker_process import (
     profile_for,
     runs_in,
 )
-from tests.support.engine import RecordedEvents, RecordedWakes, wait_until
+from tests.support.engine import RecordedEvents, RecordedWakes
+from tests.support.polling import wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -169,8 +169,7 @@ def test_kills_at_any_moment_lose_nothing_and_run_nothing_twice(place: Workplace
     ids = place.put_many(1500)
     for _ in range(4):
         process = place.start()
-        _wait_for_more(place)
-        time.sleep(roll.uniform(0.0, 0.1))
+        _wait_for_more(place, roll.randint(1, 200))
         place.kill(process)
 
     last = place.start()
@@ -201,6 +200,6 @@ def _dies(place: Workplace, process: subprocess.Popen[bytes]) -> bool:
     return process.poll() is not None
 
 
-def _wait_for_more(place: Workplace) -> None:
-    done = place.store.counts().archive
-    wait_until(lambda: place.store.counts().archive > done)
+def _wait_for_more(place: Workplace, count: int) -> None:
+    enough = place.store.counts().archive + count
+    wait_until(lambda: place.store.counts().archive >= enough)

@@ -43,20 +43,23 @@ POINTS = [
 
 
 @pytest.fixture(scope="module")
-def met(cradle: Cradle, tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
+def met(cradle: Cradle, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, dict[str, int]]:
     """
-    How often a process that is not killed comes by each point.
+    How often a process that is not killed comes by each point, without circuits and with them.
     """
-    folder = tmp_path_factory.mktemp("undisturbed")
-    _live(cradle, folder, Orders(str(folder), 0, {}), 0)
-    survive(folder)
-    met: dict[str, int] = json.loads((folder / "met.json").read_text(encoding="utf-8"))
-    return met
+    found = {}
+    for has_circuits in (False, True):
+        folder = tmp_path_factory.mktemp("undisturbed")
+        _live(cradle, folder, Orders(str(folder), 0, {}, has_circuits), 0)
+        survive(folder)
+        found[has_circuits] = json.loads((folder / "met.json").read_text(encoding="utf-8"))
+    return found
 
 
-def test_a_life_comes_by_every_point_that_is_not_excused(met: dict[str, int]) -> None:
+@pytest.mark.parametrize("has_circuits", [False, True])
+def test_a_life_comes_by_every_point_that_is_not_excused(met: dict[bool, dict[str, int]], has_circuits: bool) -> None:
     points = [*stored_points(), *engine_points()]
-    assert {point.step for point in points if str(point) not in met} == set(UNREACHED)
+    assert {point.step for point in points if str(point) not in met[has_circuits]} == set(UNREACHED)
 
 
 def test_every_move_and_every_write_of_the_store_has_kill_points() -> None:
@@ -86,17 +89,21 @@ def test_every_move_and_every_write_of_the_store_has_kill_points() -> None:
 @pytest.mark.case("C-058")
 @pytest.mark.parametrize("point", POINTS)
 def test_a_process_killed_at_any_point_loses_nothing_and_doubles_nothing(
-    point: KillPoint, cradle: Cradle, met: dict[str, int], tmp_path: Path, report: Report
+    point: KillPoint, cradle: Cradle, met: dict[bool, dict[str, int]], tmp_path: Path, report: Report
 ) -> None:
+    """
+    Every second process has circuits.
+    """
     roll = random.Random(f"{report.seed} {point}")  # noqa: S311 - repeatable, not secret
     kills = KILLS if IS_DEEP or point in stored_points() else 1
     for database in range(DATABASES):
         folder = tmp_path / f"{database}"
         folder.mkdir()
         for number in range(kills):
-            orders = Orders(str(folder), number, {}, point.step, str(point.moment))
+            has_circuits = number % 2 == 1
+            orders = Orders(str(folder), number, {}, has_circuits, point.step, str(point.moment))
             if number:
-                orders = _varied(orders, roll, met[str(point)])
+                orders = _varied(orders, roll, met[has_circuits][str(point)])
             _live(cradle, folder, orders, -signal.SIGKILL)
             check(folder)
         report.survived(point, kills, survive(folder))

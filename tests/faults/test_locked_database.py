@@ -24,7 +24,8 @@ from tests.contract.racing import at_once, drain, has_succeeded, in_processes
 from tests.contract.sources import SqliteSource
 from tests.faults.leftovers import leave_old_jobs
 from tests.faults.report import Report
-from tests.support.engine import wait, wait_until
+from tests.support.engine import wait
+from tests.support.polling import wait_until
 
 IS_DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
 JOBS = 5_000 if IS_DEEP else 600

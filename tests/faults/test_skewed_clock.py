@@ -27,7 +27,8 @@ from tests.faults.reckoning import check, survive
 from tests.faults.report import Report
 from tests.faults.skew import skew_host
 from tests.support.clock import NOON, SteppedClock
-from tests.support.engine import QUICK_RETRY, Note, Rig, Setup, build_rig, profile_of, wait, wait_until
+from tests.support.engine import QUICK_RETRY, Note, Rig, Setup, build_rig, profile_of, wait
+from tests.support.polling import wait_until
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 SKEWS = [

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
@@ -25,10 +24,13 @@ from chokaq_core.policy.rescue import RescueRules
 from chokaq_core.policy.running import WorkerRules
 from chokaq_core.stores.sqlite import SqliteStore
 from tests.support.engine import RecordedEvents, RecordedWakes
+from tests.support.polling import looks, wait_until
 
 SECOND = timedelta(seconds=1)
 RETRY = RetryRules(max_attempts=3, base_delay=timedelta(0), jitter_max_delay=timedelta(0))
 RESCUE = RescueRules(fetched_job_timeout=SECOND, processing_zombie_timeout=1.5 * SECOND, scan_interval=20 * SECOND)
+LIFETIME_SECONDS = 300.0
+"""Nobody leaves a worker alone for so long."""
 HEARTBEAT = HeartbeatRules(interval_min=0.1 * SECOND, interval_max=0.1 * SECOND)
 
 
@@ -80,8 +82,7 @@ def profile_for(folder: Path) -> Profile:
     @profile.handler("long_again.v1", job_type=LongAgain, rerun_after_loss=True)
     def long(job: Long, ctx: JobContext) -> None:
         note(ctx)
-        while not (folder / "go").exists():
-            time.sleep(0.01)
+        wait_until((folder / "go").exists)
 
     @profile.handler("deadly.v1", job_type=Deadly)
     @profile.handler("deadly_again.v1", job_type=DeadlyAgain, rerun_after_loss=True)
@@ -121,13 +122,16 @@ def work(folder: Path, capacity: int) -> None:
     has_ended = threading.Event()
 
     def scan() -> None:
-        while not has_ended.wait(0.1):
+        for _ in looks(LIFETIME_SECONDS):
+            if has_ended.is_set():
+                return
             rescue.scan()
 
     threading.Thread(target=scan, daemon=True).start()
-    while not (folder / "stop").exists():
+    for _ in looks(LIFETIME_SECONDS):
+        if (folder / "stop").exists():
+            break
         engine.attend()
-        time.sleep(0.02)
     has_ended.set()
     engine.stop()
 

@@ -27,9 +27,9 @@ from tests.support.host_process import HANG_SECONDS, ROOT, HostProcess, write_ap
 
 HANDLERS = """
 import os
-import time
 
 from chokaq_core.contracts import Job, Profile
+from tests.support.polling import wait_until
 
 GATES = Path(os.environ["GATES"])
 
@@ -67,14 +67,12 @@ work = Profile("work")
 def capture(job: Work) -> None:
     with (GATES / "runs.txt").open("a") as runs:
         runs.write(job.name + "\\n")
-    while not is_open(job.name):
-        time.sleep(0.01)
+    wait_until(lambda: is_open(job.name), 600)
 
 
 @work.handler("sleeps.v1")
 async def sleep_on_the_loop(job: Sleep) -> None:
-    while not is_open(job.name):
-        time.sleep(0.5)
+    wait_until(lambda: is_open(job.name), 600)
 
 
 @work.handler("spins.v1")

@@ -15,10 +15,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.support.polling import looks
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / "tests" / "azurite"
@@ -72,12 +73,12 @@ class Azurite:
         self.port = self.port or _free_port()
         with self._log().open("ab") as log:
             self._process = subprocess.Popen(self._command(), stdout=log, stderr=log, cwd=self.folder)
-        deadline = time.monotonic() + HANG_SECONDS
-        while not self._listens():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise AssertionError(f"Azurite did not start:\n{self._log().read_text(encoding='utf-8')}")
-            time.sleep(0.05)
-        return self
+        for _ in looks(HANG_SECONDS):
+            if self._listens():
+                return self
+            if self._process.poll() is not None:
+                break
+        raise AssertionError(f"Azurite did not start:\n{self._log().read_text(encoding='utf-8')}")
 
     def kill(self) -> None:
         """

@@ -4,6 +4,7 @@ An engine on a real store with waits near zero, and ears for what it says.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,9 +24,7 @@ from chokaq_core.policy.heartbeat import HeartbeatRules
 from chokaq_core.policy.idempotency import IdempotencyRules
 from chokaq_core.policy.running import ExecutionRules, WorkerRules
 from chokaq_core.ports import ClaimStore, Store
-
-WAIT_SECONDS = 30.0
-"""How long a test waits for what must come; no test passes because of it."""
+from tests.support.polling import WAIT_SECONDS, wait_until
 
 MILLISECOND = timedelta(milliseconds=1)
 SECOND = timedelta(seconds=1)
@@ -168,6 +167,13 @@ class Rig:
         """
         self.engine.attend()
 
+    def wait_until_at_rest(self) -> None:
+        """
+        Waits until neither thread that uses the store will do so by itself: both wait for a call, without a limit.
+        """
+        threads = [t for t in self.engine._threads if t.name != "chokaq-watch"]  # noqa: SLF001 - nobody else knows them
+        wait_until(lambda: all(rests(thread) for thread in threads))
+
     @contextmanager
     def visiting(self) -> Iterator[threading.Thread]:
         """
@@ -266,6 +272,14 @@ def profile_of(handler: Callable[..., Any], type_key: str = NOTE, **options: Any
     return profile
 
 
+def rests(thread: threading.Thread) -> bool:
+    """
+    Whether a thread waits for a notification and for nothing else.
+    """
+    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - the one way to see what a thread does
+    return frame is not None and frame.f_code is threading.Condition.wait.__code__ and frame.f_locals["timeout"] is None
+
+
 def join(thread: threading.Thread) -> None:
     """
     Waits for a thread that must end.
@@ -279,15 +293,3 @@ def wait(event: threading.Event) -> None:
     Waits for what must happen.
     """
     assert event.wait(WAIT_SECONDS), "what the test waits for never happened"
-
-
-def wait_until(is_true: Callable[[], object]) -> None:
-    """
-    Waits for a condition that nobody announces.
-    """
-    pause = threading.Event()
-    for _ in range(int(WAIT_SECONDS / 0.005)):
-        if is_true():
-            return
-        pause.wait(0.005)
-    raise AssertionError("what the test waits for never became true")

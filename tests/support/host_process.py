@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from tests.support.polling import looks
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -121,11 +123,12 @@ class HostProcess:
         """
         Polls a condition, with a bound that only tells a hang.
         """
-        deadline = time.monotonic() + HANG_SECONDS
-        while not is_true():
-            if time.monotonic() > deadline or self.process.poll() is not None:
-                raise AssertionError(f"waited in vain for {what}; the host said:\n{self.output()}")
-            time.sleep(0.02)
+        for _ in looks(HANG_SECONDS):
+            if is_true():
+                return
+            if self.process.poll() is not None:
+                break
+        raise AssertionError(f"waited in vain for {what}; the host said:\n{self.output()}")
 
     def kill(self) -> None:
         """

@@ -36,6 +36,11 @@ class CountingStore:
         """
         return self.calls.total()
 
+    def before(self) -> None:
+        """
+        What happens before a call is passed on: nothing here.
+        """
+
     def as_store(self) -> JobStore:
         """
         The same object by the type of what it stands for.
@@ -46,6 +51,7 @@ class CountingStore:
         def call(*arguments: object, **options: object) -> object:
             with self._lock:
                 self.calls[name] += 1
+            self.before()
             return method(*arguments, **options)
 
         return call

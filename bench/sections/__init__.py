@@ -8,7 +8,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bench.figures import Figure
-from bench.sections import burst, claim, deck, heartbeat, imports, latency, lateness, peers, statements, throughput
+from bench.sections import (
+    burst,
+    claim,
+    deck,
+    heartbeat,
+    imports,
+    latency,
+    lateness,
+    model,
+    peers,
+    statements,
+    throughput,
+)
 from bench.size import Size
 
 
@@ -33,6 +45,7 @@ SECTIONS: dict[str, Section] = {
     "peers": Section("Peers: the same jobs on other runners, medians (least – greatest)", peers.measure),
     "lateness": Section("Heartbeat beside 16 spinning handlers, 1,000 leases, 6 writing processes", lateness.measure),
     "latency": Section("Latency: enqueue to handler start, lone jobs on a lingering worker", latency.measure),
+    "model": Section("Simulation: its model of one instance beside a measured one", model.measure),
     "imports": Section("Import time in fresh interpreters", imports.measure),
     "burst": Section("Burst: enqueues over HTTP, with wakes through a real queue", burst.measure),
 }

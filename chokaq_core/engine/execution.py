@@ -77,6 +77,7 @@ class Executor:
         *,
         events: Events,
         tracing: Tracing,
+        mark_thread: Callable[[], object],
         idempotency: Idempotency | None = None,
     ) -> None:
         self._serializer = serializer
@@ -84,7 +85,8 @@ class Executor:
         self._listener = listener
         self._events = events
         self._tracing = tracing
-        self._threads = HandlerThreads()
+        self._mark_thread = mark_thread
+        self._threads = HandlerThreads(mark_thread)
         self._loop = LoopThread()
         bridge = _Bridge(self._threads, self._loop)
         registrations = [catalog.pipe] if catalog.pipe is not None else list(catalog)
@@ -127,6 +129,8 @@ class Executor:
 
     def _start_on_loop(self, pairs: list[tuple[Run, Entry]]) -> None:
         loop = asyncio.get_running_loop()
+        # What is set in the context here, every task that is made here has too.
+        self._mark_thread()
         for run, entry in pairs:
             run.task = loop.create_task(self._run_async(run, entry))
 

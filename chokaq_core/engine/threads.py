@@ -11,6 +11,8 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from chokaq_core.engine.thread_names import OWN_THREADS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -21,9 +23,13 @@ class HandlerThreads:
 
     Not a ThreadPoolExecutor: that one joins its threads when the interpreter ends, and a handler that ignores its
     timeout would hold the process for ever.
+
+    Args:
+        mark_thread: called on a thread before each call that it runs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, mark_thread: Callable[[], object]) -> None:
+        self._mark_thread = mark_thread
         self._calls: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._idle = 0
@@ -38,7 +44,7 @@ class HandlerThreads:
                 self._idle -= 1
             else:
                 self._started += 1
-                name = f"chokaq-handler-{self._started}"
+                name = f"{OWN_THREADS}handler-{self._started}"
                 threading.Thread(target=self._serve, name=name, daemon=True).start()
         self._calls.put(call)
 
@@ -52,7 +58,9 @@ class HandlerThreads:
 
     def _serve(self) -> None:
         while True:
-            self._calls.get()()
+            call = self._calls.get()
+            self._mark_thread()
+            call()
             with self._lock:
                 self._idle += 1
 
@@ -94,7 +102,7 @@ class LoopThread:
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
-            threading.Thread(target=self._serve, args=(loop,), name="chokaq-loop", daemon=True).start()
+            threading.Thread(target=self._serve, args=(loop,), name=f"{OWN_THREADS}loop", daemon=True).start()
         except RuntimeError:
             loop.close()
             raise

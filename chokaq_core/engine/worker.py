@@ -26,6 +26,7 @@ from chokaq_core.engine.pending_turn import job_ref
 from chokaq_core.engine.producer import Producer
 from chokaq_core.engine.reach import Reach
 from chokaq_core.engine.run import Run, Stop, StopReason
+from chokaq_core.engine.thread_names import OWN_THREADS
 from chokaq_core.engine.turns import RunRules, StoreThread
 from chokaq_core.engine.untraced import Untraced
 from chokaq_core.engine.waker import Waker
@@ -66,12 +67,20 @@ class EngineRules(Value):
     idempotency: IdempotencyRules = field(default_factory=IdempotencyRules)
 
 
+def _leave_unmarked() -> None:
+    """
+    What there is to do with a thread where nobody tells threads apart.
+    """
+
+
 class Engine:
     """
     Claims and runs jobs while somebody visits, and accepts jobs at any time.
 
     Args:
         claims: where jobs that are `IdempotentJob`s claim their keys.
+        mark_thread: called on the engine's own threads before a handler runs there, for a host that tells log lines
+            apart by thread.
         on_exhausted: called when a visit ends and every slot is taken by a handler that ignores its timeout; a host
             that can replace the process does so, since nothing else frees a thread.
     """
@@ -88,6 +97,7 @@ class Engine:
         serializer: JobSerializer | None = None,
         tracing: Tracing | None = None,
         claims: ClaimStore | None = None,
+        mark_thread: Callable[[], object] = _leave_unmarked,
         on_exhausted: Callable[[], object] | None = None,
     ) -> None:
         tracing = tracing if tracing is not None else Untraced()
@@ -136,6 +146,7 @@ class Engine:
                 tracing=tracing,
                 idempotency=_idempotency(claims, catalog, rules, events),
             ),
+                mark_thread=mark_thread,
             watch=self._watch,
             catalog=catalog,
             rules=RunRules(rules.retry, rules.execution, rules.worker.retry_base_delay),
@@ -234,9 +245,9 @@ class Engine:
             return
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL_SECONDS))
         bodies = {
-            "chokaq-store": self._store_thread.run,
-            "chokaq-heartbeat": self._heartbeat.run,
-            "chokaq-watch": self._watch.run,
+            f"{OWN_THREADS}store": self._store_thread.run,
+            f"{OWN_THREADS}heartbeat": self._heartbeat.run,
+            f"{OWN_THREADS}watch": self._watch.run,
         }
         for name, body in bodies.items():
             thread = threading.Thread(target=self._keep_going, args=(name, body), name=name, daemon=True)

@@ -15,6 +15,7 @@ from chokaq_core.config import load_settings
 from chokaq_core.contracts.catalog import Catalog
 from chokaq_core.domain.errors import ConfigurationError, RegistrationError
 from chokaq_core.domain.events import Event, EventName
+from chokaq_core.hosting.invocations import Invocations
 from chokaq_core.policy.metric_tags import MetricRules
 from chokaq_core.telemetry import build_telemetry
 from chokaq_core.telemetry.setup import Targets, flush, turn_on
@@ -47,6 +48,7 @@ class Core:
         settings: None when they are invalid.
         problems: why nothing works, by the full names of settings; empty when all is well.
         exports: where telemetry goes; nowhere before the first use.
+        invocations: those that the engine's threads work for.
     """
 
     def __init__(
@@ -70,11 +72,13 @@ class Core:
         self._runtime: Runtime | None = None
         self._store: Store | None = None
         self._health: Health | None = None
+        self.invocations = Invocations()
         self.exports = Targets()
         self.problems: tuple[str, ...] = ()
         self.settings = self._load(app_folder, overrides)
         self._catalog = self._resolve(profiles, pipe)
-        self.telemetry = build_telemetry(self.settings.metrics if self.settings is not None else MetricRules())
+        rules = self.settings.metrics if self.settings is not None else MetricRules()
+        self.telemetry = build_telemetry(rules, mark_thread=self.invocations.mark_thread)
         self.events = self.telemetry.events
         if self.problems:
             self.events.publish([Event(EventName.CONFIGURATION_INVALID, facts={"problems": list(self.problems)})])
@@ -89,7 +93,7 @@ class Core:
             ConfigurationError: settings or profiles are invalid.
             StoreError: the store could not be made ready; the next call tries again.
         """
-        self._turn_exports_on()
+        self.turn_exports_on()
         settings, catalog = self._valid()
         from chokaq_core.hosting.runtime import build_runtime  # noqa: PLC0415 - a cold start that refuses needs no engine
 
@@ -104,6 +108,7 @@ class Core:
                     self._environ,
                     middleware=self._middleware,
                     serializer=self._serializer,
+                    mark_thread=self.invocations.mark_thread,
                 )
             return self._runtime
 
@@ -123,6 +128,17 @@ class Core:
                 system = SQLITE if settings.sqlserver is None else SQL_SERVER
                 self._store = traced(open_store(settings, self.events), self.telemetry.tracing, system)
             return self._store
+
+    def turn_exports_on(self) -> None:
+        """
+        Turns exports on, once in a process: also where settings are invalid or the store is away, or nobody would hear.
+        """
+        from chokaq_core.hosting.azure_monitor import turn_on_azure_monitor  # noqa: PLC0415 - as below
+
+        with self._exports_lock:
+            if not self._has_turned_exports_on:
+                self._has_turned_exports_on = True
+                self.exports = turn_on(self._environ, turn_on_azure_monitor)
 
     def health(self) -> Health:
         """
@@ -171,17 +187,6 @@ class Core:
             runtime = self._runtime
         if runtime is not None:
             runtime.stop()
-
-    def _turn_exports_on(self) -> None:
-        """
-        Turns exports on, once in a process: also where settings are invalid or the store is away, or nobody would hear.
-        """
-        from chokaq_core.hosting.azure_monitor import turn_on_azure_monitor  # noqa: PLC0415 - as below
-
-        with self._exports_lock:
-            if not self._has_turned_exports_on:
-                self._has_turned_exports_on = True
-                self.exports = turn_on(self._environ, turn_on_azure_monitor)
 
     def _valid(self) -> tuple[Settings, Catalog]:
         if self.settings is None or self._catalog is None:

@@ -20,7 +20,7 @@ from chokaq_core.hosting.wakes import wake_sender
 from chokaq_core.telemetry.setup import flush
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from chokaq_core.config import Settings
     from chokaq_core.contracts.catalog import Catalog
@@ -77,6 +77,7 @@ def build_runtime(
     *,
     middleware: Sequence[Middleware],
     serializer: JobSerializer | None,
+    mark_thread: Callable[[], object],
 ) -> Runtime:
     """
     Makes the store ready and puts the engine and the scans on it.
@@ -105,6 +106,7 @@ def build_runtime(
         serializer=serializer,
         tracing=telemetry.tracing,
         claims=store,
+        mark_thread=mark_thread,
         on_exhausted=_end_process if is_in_azure(environ) else None,
     )
     return Runtime(

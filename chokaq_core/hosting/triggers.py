@@ -47,14 +47,14 @@ def _register_worker(app: func.FunctionApp, core: Core) -> None:
 
     @app.function_name("chokaq_worker")
     @app.queue_trigger(arg_name="wake", queue_name=queue, connection=WAKE_CONNECTION)
-    def chokaq_worker(wake: func.QueueMessage) -> None:
+    def chokaq_worker(wake: func.QueueMessage, context: func.Context) -> None:
         from chokaq_core.hosting.wake_text import malformed  # noqa: PLC0415 - see the module
 
         fault = malformed(wake)
         if fault is not None:
             core.events.publish([fault])
             return
-        with _runtime(core, "chokaq_worker") as runtime:
+        with _runtime(core, "chokaq_worker", context) as runtime:
             if runtime is not None:
                 runtime.engine.attend()
 
@@ -62,30 +62,30 @@ def _register_worker(app: func.FunctionApp, core: Core) -> None:
 def _register_timers(app: func.FunctionApp, core: Core, schedules: Schedules) -> None:
     @app.function_name("chokaq_poll")
     @app.timer_trigger(arg_name="timer", schedule=schedules.poll, run_on_startup=False)
-    def chokaq_poll(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the platform passes it by this name
-        with _runtime(core, "chokaq_poll") as runtime:
+    def chokaq_poll(timer: func.TimerRequest, context: func.Context) -> None:  # noqa: ARG001 - the host's name
+        with _runtime(core, "chokaq_poll", context) as runtime:
             if runtime is not None and not runtime.poll.scan():
                 runtime.engine.attend()
 
     @app.function_name("chokaq_heartbeat")
     @app.timer_trigger(arg_name="timer", schedule=schedules.heartbeat, run_on_startup=False)
-    def chokaq_heartbeat(timer: func.TimerRequest) -> None:  # noqa: ARG001
-        with _runtime(core, "chokaq_heartbeat") as runtime:
+    def chokaq_heartbeat(timer: func.TimerRequest, context: func.Context) -> None:  # noqa: ARG001
+        with _runtime(core, "chokaq_heartbeat", context) as runtime:
             if runtime is not None:
                 runtime.pulse.scan()
                 runtime.readings.refresh()
 
     @app.function_name("chokaq_rescue")
     @app.timer_trigger(arg_name="timer", schedule=schedules.rescue, run_on_startup=False)
-    def chokaq_rescue(timer: func.TimerRequest) -> None:  # noqa: ARG001
-        with _runtime(core, "chokaq_rescue") as runtime:
+    def chokaq_rescue(timer: func.TimerRequest, context: func.Context) -> None:  # noqa: ARG001
+        with _runtime(core, "chokaq_rescue", context) as runtime:
             if runtime is not None:
                 runtime.rescue.scan()
 
     @app.function_name("chokaq_maintenance")
     @app.timer_trigger(arg_name="timer", schedule=schedules.maintenance, run_on_startup=False)
-    def chokaq_maintenance(timer: func.TimerRequest) -> None:  # noqa: ARG001
-        with _runtime(core, "chokaq_maintenance") as runtime:
+    def chokaq_maintenance(timer: func.TimerRequest, context: func.Context) -> None:  # noqa: ARG001
+        with _runtime(core, "chokaq_maintenance", context) as runtime:
             if runtime is not None:
                 runtime.maintenance.run()
 
@@ -96,7 +96,7 @@ def _register_jobs(app: func.FunctionApp, core: Core) -> None:
     def chokaq_enqueue(req: func.HttpRequest, context: func.Context) -> func.HttpResponse:
         from chokaq_core.hosting import http_jobs  # noqa: PLC0415
 
-        with parent_of(context):
+        with _traced(core, context):
             return http_jobs.enqueue(req, core)
 
     @app.function_name("chokaq_enqueue_batch")
@@ -104,7 +104,7 @@ def _register_jobs(app: func.FunctionApp, core: Core) -> None:
     def chokaq_enqueue_batch(req: func.HttpRequest, context: func.Context) -> func.HttpResponse:
         from chokaq_core.hosting import http_jobs  # noqa: PLC0415
 
-        with parent_of(context):
+        with _traced(core, context):
             return http_jobs.enqueue_batch(req, core)
 
     @app.function_name("chokaq_job")
@@ -174,23 +174,34 @@ def _register_deck_route(app: func.FunctionApp, core: Core, route: DeckRoute) ->
 
 
 @contextmanager
-def _runtime(core: Core, function: str) -> Iterator[Runtime | None]:
+def _runtime(core: Core, function: str, context: func.Context) -> Iterator[Runtime | None]:
     """
     The runtime, or None when the settings are invalid or the store is away: told, and the invocation ends well.
 
     An error here would only send the wake into the poison queue and make a timer's host repeat it.
     """
-    try:
-        runtime = core.runtime()
-    except (ConfigurationError, StoreError) as error:
-        core.events.publish([_skipped(function, error)])
-        runtime = None
-    try:
-        yield runtime
-    except StoreError as error:
-        core.events.publish([_skipped(function, error)])
-    finally:
-        core.flush()
+    with _traced(core, context), core.invocations.during(context):
+        try:
+            runtime = core.runtime()
+        except (ConfigurationError, StoreError) as error:
+            core.events.publish([_skipped(function, error)])
+            runtime = None
+        try:
+            yield runtime
+        except StoreError as error:
+            core.events.publish([_skipped(function, error)])
+        finally:
+            core.flush()
+
+
+@contextmanager
+def _traced(core: Core, context: func.Context) -> Iterator[None]:
+    """
+    Makes the invocation's span the parent of what happens inside, from the first invocation of a process on.
+    """
+    core.turn_exports_on()
+    with parent_of(context):
+        yield
 
 
 def _skipped(function: str, error: Exception) -> Event:

@@ -19,6 +19,8 @@ from chokaq_core.telemetry.tags import Tags
 from chokaq_core.telemetry.tracing import Tracing, attach_parent
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from chokaq_core.policy.metric_tags import MetricRules
     from chokaq_core.ports import Events
 
@@ -47,12 +49,15 @@ class Telemetry(Value):
     recent: RecentEvents
 
 
-def build_telemetry(metric_rules: MetricRules) -> Telemetry:
+def build_telemetry(metric_rules: MetricRules, *, mark_thread: Callable[[], object] | None = None) -> Telemetry:
     """
     The telemetry of one process.
+
+    Args:
+        mark_thread: called on a thread before a line is written there.
     """
     tags, instruments, recent = Tags(metric_rules), Instruments(), RecentEvents()
-    events = FanOut(LogEvents(), Metrics(tags, instruments), recent)
+    events = FanOut(LogEvents(mark_thread=mark_thread), Metrics(tags, instruments), recent)
     return Telemetry(events, Gauges(tags, instruments), Tracing(), recent)
 
 

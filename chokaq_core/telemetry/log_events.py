@@ -16,7 +16,7 @@ from chokaq_core.telemetry.text import error_fields, one_line_json, plain, shown
 from chokaq_core.telemetry.wording import WORDING, Wording, wording_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from chokaq_core.domain.events import Event
 
@@ -32,9 +32,15 @@ _FIXED_LEVELS = {id(name): entry.level for name, entry in WORDING.items() if isi
 class LogEvents:
     """
     Writes each event as one line on the logger `chokaq`; an event whose level is off costs one look-up.
+
+    Args:
+        mark_thread: called on a thread before a line is written there.
     """
 
-    def __init__(self, logger: logging.Logger | None = None) -> None:
+    def __init__(
+        self, logger: logging.Logger | None = None, *, mark_thread: Callable[[], object] | None = None
+    ) -> None:
+        self._mark_thread = mark_thread
         self._logger = logger if logger is not None else logging.getLogger(LOGGER_NAME)
 
     def publish(self, events: Sequence[Event]) -> None:
@@ -61,6 +67,8 @@ class LogEvents:
         fields = {key: plain(value) for key, value in fields_of(event).items()}
         extra = {PREFIX + key: _attribute(value) for key, value in fields.items()}
         line = f"{wording.text} {one_line_json(fields)}"
+        if self._mark_thread is not None:
+            self._mark_thread()
         self._logger.log(wording.level, line, extra=extra)
 
 

@@ -11,6 +11,7 @@ import asyncio
 import base64
 import importlib
 import json
+import logging
 import os
 import sys
 from typing import Any, Self
@@ -67,6 +68,15 @@ class Protos:
 PROTOS = Protos()
 
 
+class HostLog(logging.Handler):
+    """
+    Writes each line as the worker's host would get it: with the invocation that it belongs to, or a dash.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(f"[{WORKER.invocation_id_cv.get() or '-'}] {record.getMessage()}", file=sys.stderr, flush=True)
+
+
 class Worker:
     """
     One app in the worker library.
@@ -113,16 +123,23 @@ class Worker:
             }
         }
 
-    async def _invoke(self, id: str, inputs: dict[str, Any], metadata: dict[str, Any], trace: str) -> dict[str, Any]:  # noqa: A002
-        invocation = Message(
-            invocation_id="0b8f5c1e",
+    async def _invoke(
+        self,
+        id: str,  # noqa: A002 - the host's word
+        invocation: str,
+        inputs: dict[str, Any],
+        metadata: dict[str, Any],
+        trace: str,
+    ) -> dict[str, Any]:
+        request = Message(
+            invocation_id=invocation,
             function_id=id,
             input_data=[Message(name=name, data=_data(value)) for name, value in inputs.items()],
             trigger_metadata={name: _data(value) for name, value in metadata.items()},
             trace_context=Message(trace_parent=trace, trace_state="", attributes={}),
             retry_context=Message(retry_count=0, max_retry_count=0, exception=None),
         )
-        answer = await WORKER.invocation_request(_request(invocation_request=invocation))
+        answer = await WORKER.invocation_request(_request(invocation_request=request))
         return {**_outcome(answer.result), "answer": _answer(answer.return_value)}
 
     async def _reload(self, environ: dict[str, str]) -> dict[str, Any]:
@@ -176,6 +193,7 @@ async def main(folder: str) -> None:
     # What the app prints must not get between the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    logging.basicConfig(level=logging.INFO, handlers=[HostLog()])
     worker, started = await Worker.start(folder)
     print(json.dumps(started), file=answers, flush=True)
     while line := await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline):

@@ -5,6 +5,7 @@ The test's side of the worker process.
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import os
 import subprocess
@@ -67,6 +68,7 @@ class WorkerLibrary:
         inherited = {k: v for k, v in os.environ.items() if not k.lower().startswith(("chokaq", "azurewebjobs"))}
         self.environ = {**inherited, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default", **environ}
         self.log = log
+        self._invocations = (f"invocation-{number}" for number in itertools.count(1))
         with log.open("wb") as errors:
             self._process = subprocess.Popen(
                 [interpreter, str(DRIVER), str(app)],
@@ -98,13 +100,17 @@ class WorkerLibrary:
         """
         self._invoke(name, {"timer": TIMER})
 
-    def wake(self, body: str | bytes) -> None:
+    def wake(self, body: str | bytes = '{"v":1}') -> str:
         """
         Hands a message to the queue function, which must end well: else the host would deliver it again.
+
+        Returns:
+            The invocation's id.
         """
         is_text = isinstance(body, str)
         value = {"string": body} if is_text else {"bytes": base64.b64encode(body).decode()}  # type: ignore[arg-type]
-        self._invoke("chokaq_worker", {"wake": value}, QUEUE_METADATA)
+        invocation: str = self._invoke("chokaq_worker", {"wake": value}, QUEUE_METADATA)["invocation"]
+        return invocation
 
     def call(
         self,
@@ -116,7 +122,7 @@ class WorkerLibrary:
         route: Mapping[str, str] | None = None,
     ) -> Answer:
         """
-        Sends a request to an HTTP function.
+        Sends a request to an HTTP function. The host makes the trace of the header `traceparent` the invocation's.
         """
         request = {
             "method": method,
@@ -126,7 +132,8 @@ class WorkerLibrary:
             "query": {"code": "secret"},
             "body": base64.b64encode(body).decode(),
         }
-        answer = self._invoke(name, {"req": {"http": request}})["answer"]
+        trace = request["headers"].get("traceparent", TRACE_PARENT)
+        answer = self._invoke(name, {"req": {"http": request}}, trace=trace)["answer"]
         return Answer(answer["status"], answer["headers"], base64.b64decode(answer["body"]))
 
     def post(self, body: object, **headers: str) -> Answer:
@@ -158,11 +165,20 @@ class WorkerLibrary:
         self._process.communicate(timeout=60)
         assert self._process.returncode == 0, self.output()
 
-    def _invoke(self, name: str, inputs: dict[str, Any], metadata: dict[str, Any] | None = None) -> dict[str, Any]:
-        function_id = self.functions[name]["id"]
-        outcome = self._ask("invoke", id=function_id, inputs=inputs, metadata=metadata or {}, trace=TRACE_PARENT)
+    def _invoke(
+        self, name: str, inputs: dict[str, Any], metadata: dict[str, Any] | None = None, trace: str = TRACE_PARENT
+    ) -> dict[str, Any]:
+        invocation = next(self._invocations)
+        outcome = self._ask(
+            "invoke",
+            id=self.functions[name]["id"],
+            invocation=invocation,
+            inputs=inputs,
+            metadata=metadata or {},
+            trace=trace,
+        )
         assert outcome["succeeded"], outcome["error"]
-        return outcome
+        return {**outcome, "invocation": invocation}
 
     def _ask(self, command: str, **arguments: object) -> dict[str, Any]:
         assert self._process.stdin is not None

@@ -13,6 +13,7 @@ from chokaq_core.domain.errors import StoreError
 from chokaq_core.domain.events import Event, EventName
 from chokaq_core.domain.job import Lease
 from chokaq_core.domain.value import Value
+from chokaq_core.engine.pending_turn import cancel_told
 from chokaq_core.engine.run import Run, Stop, StopReason
 from chokaq_core.policy.heartbeat import HeartbeatVerdict, next_interval, verdict_on_failures
 from chokaq_core.ports import Beat
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from chokaq_core.engine.ledger import Ledger
+    from chokaq_core.engine.watch import Watch
     from chokaq_core.policy.heartbeat import HeartbeatRules
     from chokaq_core.ports import BeatAnswer, Events, HeldJob, JobStore, Progress
 
@@ -47,6 +49,7 @@ class Heartbeat:
         worker_id: str,
         store: JobStore,
         ledger: Ledger,
+        watch: Watch,
         rules: HeartbeatRules,
         stray_delay: timedelta,
         cancel_retention: timedelta,
@@ -55,6 +58,7 @@ class Heartbeat:
         self._worker_id = worker_id
         self._store = store
         self._ledger = ledger
+        self._watch = watch
         self._rules = rules
         self._stray_delay = stray_delay
         self._cancel_retention = cancel_retention
@@ -126,6 +130,7 @@ class Heartbeat:
                 self._events.publish([Event(EventName.JOB_HEARTBEAT_DEGRADED, run.ref, facts) for run in snapshot.runs])
             case HeartbeatVerdict.CANCEL:
                 self._ledger.fail_heartbeats(self._failures)
+                self._watch.look_again()
             case HeartbeatVerdict.GO_ON:
                 return
 
@@ -134,7 +139,9 @@ class Heartbeat:
         What was held before the statement and is not any more was taken away. What concluded meanwhile is no loss.
         """
         lost = [run for run in snapshot.runs if not _is_held(run.lease, answer.held) and self._ledger.lose(run)]
-        self._events.publish([Event(EventName.JOB_EXECUTION_LEASE_REJECTED, run.ref, _BEAT) for run in lost])
+        if lost:
+            self._watch.look_again()
+            self._events.publish([Event(EventName.JOB_EXECUTION_LEASE_REJECTED, run.ref, _BEAT) for run in lost])
         for job_id, number in snapshot.fetched:
             if not _is_held(Lease(job_id, self._worker_id, number), answer.held):
                 self._ledger.drop_fetched((job_id, number))
@@ -145,8 +152,7 @@ class Heartbeat:
             if held is None or not held.is_cancel_requested or not _is_held(run.lease, answer.held):
                 continue
             if run.tell_to_stop(Stop(StopReason.CANCELLED, held.cancel_requested_by)):
-                facts = {"by": held.cancel_requested_by}
-                self._events.publish([Event(EventName.JOB_CANCELLATION_REQUESTED, run.ref, facts)])
+                self._events.publish([cancel_told(run)])
         self._keep_early_cancels(answer)
 
     def _keep_early_cancels(self, answer: BeatAnswer) -> None:

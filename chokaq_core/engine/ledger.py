@@ -135,9 +135,9 @@ class Ledger:
             self._has_work.wait_for(lambda: self._is_needed() or self._is_stopping)
             return self._is_needed()
 
-    def hold(self, runs: Sequence[Run], fetched: Sequence[ClaimedJob]) -> bool:
+    def hold(self, runs: Sequence[Run], fetched: Sequence[ClaimedJob]) -> tuple[bool, list[Run]]:
         """
-        Takes claimed jobs into the book before they start; True when a deadline is nearer than the watch knows.
+        Takes claimed jobs into the book before they start.
 
         A cancel that reached the heartbeat before the claim's answer came is passed on now.
         """
@@ -147,13 +147,14 @@ class Ledger:
             cancels = [(run, self._book.take_cancel(run, now)) for run in runs]
             self._has_runs.notify_all()
             is_nearer = min((run.deadline for run in runs), default=NEVER) < self._watched_until
-        for run, cancel in cancels:
-            if cancel is not None:
-                run.tell_to_stop(Stop(StopReason.CANCELLED, cancel.by))
-        return is_nearer
+        orders = [(run, Stop(StopReason.CANCELLED, cancel.by)) for run, cancel in cancels if cancel is not None]
+        return is_nearer, [run for run, order in orders if run.tell_to_stop(order)]
 
     def keep_cancel(self, lease: LeaseKey, by: str | None, retention: timedelta) -> None:
         """
+
+        Returns:
+            Whether a deadline is nearer than the watch knows, and the runs that were told to cancel.
         Keeps a cancel for a job that is about to start here; after `retention` it is forgotten.
         """
         now = self._monotonic()
@@ -230,6 +231,20 @@ class Ledger:
         """
         The runs of these jobs whose handlers go on here, abandoned ones included.
         """
+    def take_overstayed(self) -> tuple[list[Run], float | None]:
+        """
+        Runs whose handlers had their time to stop and go on, each once; and the seconds until more may have had it.
+        """
+        now = self._monotonic()
+        with self._has_work:
+            stops_by = [(run, (run.abandoned_at or 0.0) + STUCK_SECONDS) for run in self._book.abandoned.values()]
+            waiting = [(run, at) for run, at in stops_by if not run.has_overstayed]
+            overstayed = [run for run, at in waiting if at <= now]
+            for run in overstayed:
+                run.has_overstayed = True
+        nearest = min((at for _, at in waiting if at > now), default=NEVER)
+        return overstayed, None if nearest == NEVER else nearest - now
+
         with self._has_work:
             found = ((i, self._book.live.get(i) or self._book.abandoned.get(i)) for i in job_ids)
             return {job_id: run for job_id, run in found if run is not None}

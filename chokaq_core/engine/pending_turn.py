@@ -88,6 +88,14 @@ def starts(runs: Iterable[Run]) -> Iterator[Event]:
         yield Event(EventName.JOB_STARTED, run.ref, {"lag_ms": max(0.0, lag_ms)})
 
 
+def cancel_told(run: Run) -> Event:
+    """
+    That a run was told to cancel, and who wished it.
+    """
+    by = run.stop_order.by if run.stop_order is not None else None
+    return Event(EventName.JOB_CANCELLATION_REQUESTED, run.ref, {"by": by})
+
+
 def job_ref(job: ClaimedJob) -> JobRef:
     """
     A claimed job as events name it.

@@ -77,6 +77,7 @@ class Run:
         self.deadline = self.begun_at + min(timeout.total_seconds(), LONGEST_TIMEOUT_SECONDS)
         self.ended_at: float | None = None
         self.abandoned_at: float | None = None
+        self.has_overstayed = False
         self.stop_order: Stop | None = None
         self.is_concluded = False
         self.task: asyncio.Task[None] | None = None

@@ -19,7 +19,7 @@ from chokaq_core.domain.events import Event, EventName
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import ClaimedJob, Status
 from chokaq_core.domain.value import Value
-from chokaq_core.engine.pending_turn import PendingTurn, starts
+from chokaq_core.engine.pending_turn import PendingTurn, cancel_told, starts
 from chokaq_core.engine.run import Run
 from chokaq_core.engine.settling import Ended, settle
 from chokaq_core.engine.visits import Look
@@ -172,7 +172,7 @@ class StoreThread:
         processing = [job for job in answer.claimed if job.status is Status.PROCESSING]
         fetched = [job for job in answer.claimed if job.status is Status.FETCHED]
         runs, put_off = self._runs([*pending.started(answer), *processing])
-        is_nearer = self._ledger.hold(runs, fetched)
+        is_nearer, told_to_cancel = self._ledger.hold(runs, fetched)
         if put_off:
             self._ledger.add_settlements(put_off)
         self._ledger.turn_taken(pending.work, _look(pending, answer))
@@ -180,7 +180,8 @@ class StoreThread:
             self._watch.look_again()
         self._executor.start(runs)
         breaker_delay = self._rules.retry.circuit_breaker_delay
-        self._events.publish([*pending.events(answer, breaker_delay), *starts(runs)])
+        cancels = (cancel_told(run) for run in told_to_cancel)
+        self._events.publish([*pending.events(answer, breaker_delay), *starts(runs), *cancels])
         self._wake(pending, answer)
 
     def _is_held_back(self, job: ClaimedJob) -> bool:
@@ -218,7 +219,9 @@ class StoreThread:
         Stops runs whose jobs were claimed again: their own leases are gone, though no heartbeat has said so yet.
         """
         lost = [run for run in runs if self._ledger.lose(run)]
-        self._events.publish([Event(EventName.JOB_EXECUTION_LEASE_REJECTED, run.ref, _CLAIM) for run in lost])
+        if lost:
+            self._watch.look_again()
+            self._events.publish([Event(EventName.JOB_EXECUTION_LEASE_REJECTED, run.ref, _CLAIM) for run in lost])
 
     def _run(self, job: ClaimedJob) -> Run:
         registration = self._catalog.find(job.type_key)

@@ -1,5 +1,7 @@
 """
 The watch: one thread that ends runs when their timeout has passed, whatever their handlers do meanwhile.
+
+It also tells of handlers that go on after they were told to stop.
 """
 
 from __future__ import annotations
@@ -11,12 +13,13 @@ from chokaq_core.domain.events import Event, EventName
 
 if TYPE_CHECKING:
     from chokaq_core.engine.ledger import Ledger
+    from chokaq_core.engine.run import Run
     from chokaq_core.ports import Events
 
 
 class Watch:
     """
-    The body of the watch thread. It sleeps until the nearest deadline it knows of.
+    The body of the watch thread. It sleeps until the nearest moment it knows of.
     """
 
     def __init__(self, ledger: Ledger, events: Events) -> None:
@@ -26,7 +29,7 @@ class Watch:
 
     def look_again(self) -> None:
         """
-        Tells the watch that a nearer deadline has come into the book.
+        Tells the watch that a deadline has come into the book, or a run was given up.
         """
         self._look_again.set()
 
@@ -35,8 +38,16 @@ class Watch:
         Watches until the engine stops and nothing is live.
         """
         while not (self._ledger.is_stopping and not self._ledger.live()):
-            expired, seconds = self._ledger.expire()
-            if expired:
-                self._events.publish([Event(EventName.JOB_ABANDONED, run.ref) for run in expired])
-            self._look_again.wait(seconds)
+            _, to_deadline = self._ledger.expire()
+            overstayed, to_next = self._ledger.take_overstayed()
+            self._events.publish([_abandoned(run) for run in overstayed])
+            self._look_again.wait(min((s for s in (to_deadline, to_next) if s is not None), default=None))
             self._look_again.clear()
+
+
+def _abandoned(run: Run) -> Event:
+    """
+    That a handler holds its slot though nobody waits for it.
+    """
+    why = run.stop_order.reason if run.stop_order is not None else None
+    return Event(EventName.JOB_ABANDONED, run.ref, {"told_because": str(why)})

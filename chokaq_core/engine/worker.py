@@ -128,6 +128,7 @@ class Engine:
             store=store,
             ledger=self._ledger,
             rules=rules.heartbeat,
+            watch=self._watch,
             stray_delay=rules.retry.circuit_breaker_delay,
             cancel_retention=rules.execution.pending_cancellation_retention,
             events=events,

@@ -131,7 +131,7 @@ WORDING: dict[EventName, Wording | ByFacts] = {
     ),
     EventName.JOB_HEARTBEAT_DEGRADED: _error("Too many heartbeats in a row could not be written; the job goes on"),
     EventName.JOB_POSTPONED: _info("Job was put off; the attempt is not counted"),
-    EventName.JOB_ABANDONED: _warning("Timeout has passed; the slot is free when the handler ends"),
+    EventName.JOB_ABANDONED: _warning("Handler was told to stop and goes on; it keeps its slot until it ends"),
     EventName.JOB_STARTED: _debug("Job started"),
     EventName.JOB_FATAL_ERROR_DLQ: _fatal_or_rejected,
     EventName.JOB_THROTTLED_RETRY_SCHEDULED: _info("Job was throttled and will be retried"),

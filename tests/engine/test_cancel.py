@@ -12,8 +12,9 @@ from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import Status
 from chokaq_core.ports import CancelOutcome
 from tests.engine.conftest import OpenRig
-from tests.support.engine import MILLISECOND, Gates, Note, Rig, profile_of, wait, wait_until
+from tests.support.engine import MILLISECOND, Gates, Note, Rig, profile_of, wait
 from tests.support.faulty_store import FaultyStore
+from tests.support.polling import wait_until
 
 
 def cancel(rig: Rig, job_id: str, by: str = "ann") -> None:
@@ -55,7 +56,7 @@ def test_an_async_handler_may_put_things_in_order_when_it_is_cancelled(open_rig:
         try:
             await asyncio.Event().wait()
         finally:
-            await asyncio.sleep(0.01)
+            await asyncio.to_thread(str)
             tidied.append(ctx.cancelled)
 
     rig = open_rig(profile_of(work))
@@ -203,6 +204,42 @@ def test_a_cancel_reaches_a_job_from_another_process_on_the_same_database(open_r
         assert elsewhere.cancel([job_id], "bob") == [CancelOutcome.MARKED]
 
     assert rig.dead(job_id).last_modified_by == "bob"
+
+
+def test_a_cancel_that_came_before_the_run_began_is_told_like_any_other(
+    open_rig: OpenRig, gates: Gates, faulty: FaultyStore
+) -> None:
+    may_end = gates.new()
+    ran: list[str] = []
+
+    def work(job: Note) -> None:
+        ran.append(job.text)
+        wait(may_end)
+
+    rig = open_rig(profile_of(work), store=faulty.as_store())
+    keeps_beating = rig.enqueue(Note(text="first"))
+
+    with rig.visiting():
+        rig.events.wait_for(EventName.JOB_STARTED, keeps_beating)
+        claim = faulty.hold_after("turn", when=lambda answer: answer.claimed)
+        job_id = rig.enqueue(Note(text="second"))
+        claim.wait_until_reached()
+        assert rig.store.cancel([job_id], "ann") == [CancelOutcome.MARKED]
+        seen = faulty.calls["beat"]
+        wait_until(lambda: faulty.calls["beat"] >= seen + 2)
+        claim.release()
+        (told,) = rig.events.wait_for(EventName.JOB_CANCELLATION_REQUESTED, job_id)
+        rig.events.wait_for(EventName.JOB_TIMED_OUT_OR_CANCELLED, job_id)
+        may_end.set()
+
+    assert told.facts == {"by": "ann"}
+    assert rig.events.names(job_id) == [
+        "JobEnqueued",
+        "JobStarted",
+        "JobCancellationRequested",
+        "JobTimedOutOrCancelled",
+    ]
+    assert (rig.dead(job_id).reason, ran) == (FailureReason.CANCELLED, ["first"])
 
 
 def test_only_the_cancelled_one_of_several_running_jobs_stops(open_rig: OpenRig, gates: Gates) -> None:

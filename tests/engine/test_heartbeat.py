@@ -28,9 +28,9 @@ from tests.support.engine import (
     join,
     profile_of,
     wait,
-    wait_until,
 )
 from tests.support.faulty_store import FaultyStore
+from tests.support.polling import wait_until
 
 FRAIL = HeartbeatRules(interval_min=5 * MILLISECOND, interval_max=5 * MILLISECOND, failure_threshold=3)
 ZOMBIE = RescueRules(processing_zombie_timeout=10 * MINUTE, scan_interval=60 * MINUTE)
@@ -96,8 +96,9 @@ def test_the_heart_rests_while_nothing_runs(open_rig: OpenRig, faulty: FaultySto
     rig.run()
     seen = faulty.total_calls()
 
+    rig.wait_until_at_rest()
+
     assert faulty.calls["beat"] <= 2
-    threading.Event().wait(0.2)
     assert faulty.total_calls() == seen
 
 
@@ -151,6 +152,24 @@ def test_a_lost_lease_stops_the_handler_and_settles_nothing(
         {"transition": "beat"}
     ]
     assert rig.store.totals()["default"] == Totals(succeeded=0, failed=1, retried=0)
+
+
+def test_a_handler_that_goes_on_without_its_lease_is_told_as_abandoned(
+    open_rig: OpenRig, gates: Gates, faulty: FaultyStore, clock: SteppedClock
+) -> None:
+    may_end = gates.new()
+    rig = open_rig(profile_of(lambda job: wait(may_end)), store=faulty.as_store())
+    faulty.go_away("beat")
+    job_id = rig.enqueue()
+
+    with rig.visiting():
+        rig.events.wait_for(EventName.JOB_STARTED)
+        bury(rig, clock)
+        faulty.come_back()
+        (overstayed,) = rig.events.wait_for(EventName.JOB_ABANDONED, job_id)
+        may_end.set()
+
+    assert overstayed.facts == {"told_because": "lease_lost"}
 
 
 @pytest.mark.case("C-001")

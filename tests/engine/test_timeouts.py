@@ -10,7 +10,7 @@ import pytest
 from chokaq_core.contracts import JobContext
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.failures import FailureReason
-from chokaq_core.domain.job import Status
+from chokaq_core.domain.job import HotJob, Status
 from chokaq_core.domain.value import replace
 from chokaq_core.engine import ledger
 from chokaq_core.engine.scans import Rescue
@@ -25,15 +25,14 @@ from tests.support.engine import (
     ONE_AT_A_TIME,
     QUICK_WORKER,
     SECOND,
-    WAIT_SECONDS,
     Gates,
     Note,
     RecordedEvents,
     Rig,
     profile_of,
     wait,
-    wait_until,
 )
+from tests.support.polling import WAIT_SECONDS, wait_until
 
 SHORT = 200 * MILLISECOND
 
@@ -62,6 +61,7 @@ def test_an_async_handler_is_cancelled_at_its_timeout(open_rig: OpenRig) -> None
     assert (job.reason, job.error_type, job.attempt) == (FailureReason.TIMEOUT, "Timeout", 1)
     wait_until(lambda: abandoned(rig) == 0)
     assert seen == ["cancelled"]
+    assert rig.events.of(EventName.JOB_ABANDONED) == []
     ended = rig.events.of(EventName.JOB_TIMED_OUT_OR_CANCELLED, job.id)
     assert [event.facts["reason"] for event in ended] == ["Timeout"]
 
@@ -109,6 +109,8 @@ def test_a_sync_handler_that_ignores_its_timeout_loses_its_row_at_once_and_its_r
     before = rig.dead(job_id)
     assert (before.reason, before.error_type, before.attempt) == (FailureReason.TIMEOUT, "Timeout", 1)
     assert abandoned(rig) == 1
+    (overstayed,) = rig.events.wait_for(EventName.JOB_ABANDONED, job_id)
+    assert overstayed.facts == {"told_because": "timed_out"}
     may_end.set()
     wait_until(lambda: abandoned(rig) == 0)
     rig.visit()
@@ -203,7 +205,7 @@ def test_handlers_that_stop_soon_after_their_timeout_do_not_count_as_stuck(
         try:
             await asyncio.Event().wait()
         finally:
-            await asyncio.sleep(0.1)
+            await asyncio.to_thread(rig.events.wait_for, EventName.JOB_TIMED_OUT_OR_CANCELLED)
         raise AssertionError("nobody cancelled")
 
     rig = open_rig(profile_of(work, timeout=SHORT), worker=ONE_AT_A_TIME, on_exhausted=lambda: told.append("exhausted"))
@@ -357,16 +359,18 @@ def test_a_handler_that_ends_just_before_its_timeout_keeps_its_result(open_rig: 
 @pytest.mark.case("C-003")
 @pytest.mark.parametrize("way", ["sleeps", "spins"])
 def test_an_async_handler_that_blocks_the_loop_keeps_its_lease(
-    open_rig: OpenRig, open_file: OpenFile, way: str
+    open_rig: OpenRig, open_file: OpenFile, gates: Gates, way: str
 ) -> None:
-    runs: list[int] = []
+    """
+    The handler goes on until its heartbeat is two zombie timeouts old and more; scans look for it all the while.
+    """
+    runs, may_end = list[int](), gates.new()
 
     async def block(job: Note, ctx: JobContext) -> str:
         runs.append(ctx.attempt)
         if way == "sleeps":
-            time.sleep(3)  # noqa: ASYNC251 - the fault that is tested
-        ends_at = time.monotonic() + 3
-        while way == "spins" and time.monotonic() < ends_at:
+            wait(may_end)
+        while way == "spins" and not may_end.is_set():
             pass
         return "done"
 
@@ -376,7 +380,8 @@ def test_an_async_handler_that_blocks_the_loop_keeps_its_lease(
         store=open_file(),
     )
     watcher = open_file()
-    rules = RescueRules(processing_zombie_timeout=1500 * MILLISECOND)
+    zombie_timeout = 1500 * MILLISECOND
+    rules = RescueRules(processing_zombie_timeout=zombie_timeout)
     rescue = Rescue(watcher, rig.catalog, rules, RetryRules(), RecordedEvents())
     rescue.scan()
     job_id = rig.enqueue()
@@ -384,18 +389,22 @@ def test_an_async_handler_that_blocks_the_loop_keeps_its_lease(
     with rig.visiting():
         rig.events.wait_for(EventName.JOB_STARTED)
         quick = rig.enqueue(Longer(), queue="quick")
-        while _is_running(watcher, job_id):
-            assert rescue.scan().buried == 0
-            time.sleep(0.05)
+        wait_until(lambda: rescue.scan().buried or _has_beaten_for(watcher, job_id, 2 * zombie_timeout))
+        may_end.set()
 
     assert rig.archived(job_id).attempt == 1
     assert rig.archived(quick).attempt == 1
     assert runs == [1]
 
 
-def _is_running(store: Store, job_id: str) -> bool:
+def _has_beaten_for(store: Store, job_id: str, span: timedelta) -> bool:
+    """
+    Whether the last heartbeat of a job came so long after its start.
+    """
     job = store.find(job_id)
-    return job is not None and job.status is Status.PROCESSING
+    assert isinstance(job, HotJob)
+    assert job.started_at is not None
+    return job.heartbeat_at is not None and job.heartbeat_at - job.started_at > span
 
 
 def _row(rig: Rig) -> tuple[int, int]:

@@ -72,12 +72,15 @@ def main(given_arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    given = _parser().parse_args(given_arguments)
+    given = command_line().parse_args(given_arguments)
     command: Command = given.command
     return settle(lambda: command.run(given))
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_line() -> argparse.ArgumentParser:
+    """
+    What reads the arguments: every command of `COMMANDS` with its own.
+    """
     parser = argparse.ArgumentParser(prog="python -m chokaq_core", epilog=EXIT_CODES)
     groups = parser.add_subparsers(required=True, metavar="COMMAND")
     verbs: dict[str, argparse._SubParsersAction[argparse.ArgumentParser]] = {}

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 
 import pytest
 
-from chokaq_core.cli import COMMANDS
+from chokaq_core.cli import COMMANDS, command_line
 from tests.support.documents import ROOT, Document, documents, read_document
 from tests.support.infra import INFRA, alerts, parameters, parsed
 
@@ -56,8 +57,20 @@ def test_every_output_that_the_page_asks_for_is_there() -> None:
 
 
 @pytest.mark.parametrize("document", PAGES, ids=lambda document: document.name)
-def test_every_command_of_ours_that_a_document_names_exists(document: Document) -> None:
-    assert commands_in(text_of(document)) - WORDS == set()
+def test_every_command_of_ours_that_a_document_names_exists_with_its_arguments(document: Document) -> None:
+    assert [line for line in commands_in(text_of(document)) if not is_understood(line)] == []
+
+
+def test_a_command_that_does_not_exist_is_found() -> None:
+    text = (
+        "`python -m chokaq_core schema update`, `python -m chokaq_core …`, "
+        "`python -m chokaq_core queues pause mail --for 5`"
+    )
+    assert [(line, is_understood(line)) for line in commands_in(text)] == [
+        ("schema update", False),
+        ("queues pause mail --for 5", False),
+    ]
+    assert is_understood("queues set mail --max-workers 5")
 
 
 def test_every_command_of_ours_that_the_hooks_call_exists() -> None:
@@ -109,10 +122,19 @@ def default_text(default: object) -> str:
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 
 
-def commands_in(text: str) -> set[str]:
+def commands_in(text: str) -> list[str]:
     """
-    What follows `python -m chokaq_core`: one word, or two where the first one groups commands.
+    What follows `python -m chokaq_core`, to the end of the line, of the span of code, or to a comment.
     """
-    groups = {words.split()[0] for words in WORDS if " " in words}
-    found = re.findall(r"python -m chokaq_core ([a-z]+)(?: ([a-z]+))?", text)
-    return {f"{one} {other}" if one in groups else one for one, other in found}
+    return [line.strip() for line in re.findall(r"python -m chokaq_core ([a-z][^`\n#|]*)", text)]
+
+
+def is_understood(line: str) -> bool:
+    """
+    Whether the command line takes it; nothing is run.
+    """
+    try:
+        command_line().parse_args(shlex.split(line))
+    except SystemExit:
+        return False
+    return True

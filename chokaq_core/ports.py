@@ -39,7 +39,7 @@ MAX_BATCH = 1_000
 """No call moves more rows than this; callers cut larger batches."""
 
 MAX_LOOK = 10_000
-"""No call that lists or counts jobs looks at more rows than this; it answers where to go on."""
+"""No call that lists or counts jobs looks at more rows than this; it answers where to go on, or that there are more."""
 
 
 class EnqueueOutcome(StrEnum):
@@ -297,6 +297,9 @@ class QueueRow(Value):
     name: str
     is_paused: bool
     is_active: bool
+
+    Attributes:
+        is_pending_complete: False when more jobs wait than were counted.
     max_workers: int | None
     zombie_timeout: timedelta | None
     pending: int = 0
@@ -307,6 +310,7 @@ class QueueRow(Value):
 class QueueChange(Value):
     """
     New controls for a queue. Fields left at None stay; limits are cleared by name in `clear`.
+    is_pending_complete: bool = True
     """
 
     is_paused: bool | None = None
@@ -641,6 +645,8 @@ class OperatorStore(Protocol):
     def change_queue(self, name: str, change: QueueChange, note: LogNote | None = None) -> QueueRow:
         """
         Sets controls, creating the row if need be. Pausing gives back fetched jobs in the same transaction.
+
+        Ready jobs are counted up to `MAX_LOOK` in all: each queue up to its even share in whole hundreds, 100 at least.
         """
 
     def circuits(self) -> Sequence[Circuit]:

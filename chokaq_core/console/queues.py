@@ -108,7 +108,11 @@ def _show(views: list[QueueView], *, is_json: bool) -> None:
     if is_json:
         write_json(rows)
     else:
-        write_table(_COLUMNS, rows)
+        write_table(_COLUMNS, [{**row, "pending": _pending_text(view)} for row, view in zip(rows, views, strict=True)])
+
+
+def _pending_text(view: QueueView) -> str:
+    return f"{view.pending}" if view.is_pending_complete else f"{view.pending}+"
 
 
 def _number(text: str) -> object:

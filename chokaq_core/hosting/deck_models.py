@@ -102,7 +102,8 @@ class QueueView(BaseModel):
     is_active: bool
     max_workers: int | None = Field(description="Null: no limit.")
     zombie_timeout: str | None = Field(description="`[d.]hh:mm:ss`; null: `Recovery.ProcessingZombieTimeout`.")
-    pending: int
+    pending: int = Field(description="Waiting jobs; of deep queues the first are counted.")
+    is_pending_complete: bool = Field(description="False when more jobs wait than were counted.")
     running: int
     lag_seconds: float
     lag_status: Literal["Healthy", "Degraded", "Unhealthy"] = Field(description="By the `Health` thresholds.")

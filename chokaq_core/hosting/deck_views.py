@@ -95,6 +95,7 @@ def queue_view(row: QueueRow, totals: Totals, rules: HealthRules) -> QueueView:
         max_workers=row.max_workers,
         zombie_timeout=None if row.zombie_timeout is None else format_duration(row.zombie_timeout),
         pending=row.pending,
+        is_pending_complete=row.is_pending_complete,
         running=row.running,
         lag_seconds=row.lag.total_seconds(),
         lag_status=lag_status(row.lag, rules).value,

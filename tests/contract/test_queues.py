@@ -13,6 +13,7 @@ from chokaq_core.domain.moves import complete, retry
 from chokaq_core.ports import QueueChange, QueueRow
 from tests.contract.stages import BOOM, MINUTE, OTHER_WORKER, SECOND, Stage, place_of
 
+QUEUES_OF_A_SHARE_OF_100 = [f"queue-{number:02}" for number in range(60)]
 OPEN_DEFAULT = QueueRow("default", is_paused=False, is_active=True, max_workers=None, zombie_timeout=None)
 
 
@@ -69,6 +70,15 @@ class TestClosing:
         assert stage.turn(starts=(ahead[0],)).stale == {ahead[0].job_id}
         assert stage.turn(settlements=(complete(running, 1.0),)).stale == frozenset()
 
+    def test_more_fetched_jobs_than_one_statement_moves_all_go_back(self, stage: Stage) -> None:
+        for worker in ("worker-1", "worker-2", "worker-3"):
+            stage.add_many(700, queue="mail")
+            stage.turn(worker, prefetch=700)
+
+        answer = stage.set_queue("mail", is_paused=True)
+
+        assert (answer.pending, answer.running) == (2100, 0)
+
     def test_fetched_jobs_of_other_queues_stay(self, stage: Stage) -> None:
         lease = stage.fetched(queue="other").lease
 
@@ -109,6 +119,25 @@ class TestWhatWaitsAndRuns:
         found = {row.name: (row.pending, row.running) for row in stage.store.queues()}
 
         assert found == {"default": (0, 0), "done": (0, 0), "mail": (3, 2), "other": (1, 0)}
+
+    def test_deep_queues_are_counted_up_to_an_even_share_of_one_look(self, stage: Stage) -> None:
+        for name in QUEUES_OF_A_SHARE_OF_100:
+            stage.set_queue(name)
+        stage.add_many(100, queue="queue-01")
+        stage.add_many(101, queue="queue-02")
+
+        rows = [stage.queue(name) for name in ("queue-01", "queue-02", "queue-03")]
+
+        assert [(row.pending, row.is_pending_complete) for row in rows] == [(100, True), (100, False), (0, True)]
+
+    def test_of_jobs_that_just_came_due_a_thousand_are_counted(self, stage: Stage) -> None:
+        stage.add_many(1000, queue="mail", delay=MINUTE)
+        stage.clock.advance(2 * MINUTE)
+        assert (stage.queue("mail").pending, stage.queue("mail").is_pending_complete) == (1000, True)
+
+        stage.add_many(2, queue="mail", delay=SECOND)
+        stage.clock.advance(MINUTE)
+        assert (stage.queue("mail").pending, stage.queue("mail").is_pending_complete) == (1001, False)
 
     def test_lag_is_the_wait_of_the_job_that_has_been_due_longest(self, stage: Stage) -> None:
         stage.add(queue="mail")

@@ -121,6 +121,14 @@ def _plan(connection: sqlite3.Connection, query: str) -> list[str]:
     return [detail for *_, detail in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)]
 
 
+def test_waiting_jobs_of_the_queues_are_counted_within_indexes(connection: sqlite3.Connection) -> None:
+    ready, due = _plan(connection, QUERIES["queues"]), _plan(connection, QUERIES["queues_due"])
+
+    assert "SEARCH r USING INDEX IX_JobsHot_Ready (Queue=?)" in ready
+    assert "SEARCH h USING INDEX IX_JobsHot_Asleep (DueAtUtc<?)" in due
+    assert not [step for step in ready + due if WALK.match(step)]
+
+
 LISTS = sorted(name for name in QUERIES if re.fullmatch(r"list_\w+|count_\w+", name))
 INDEXES = {"hot": "IX_JobsHot_Created", "archive": "IX_JobsArchive_Finished", "dlq": "IX_JobsDLQ_Failed"}
 

@@ -6,7 +6,7 @@ import { h } from "./dom.js";
 import { groupTable } from "./errors.js";
 import { number, percent, seconds, words } from "./format.js";
 import { chip, facts, panel } from "./parts.js";
-import { lag } from "./queues.js";
+import { lag, waiting } from "./queues.js";
 import { to } from "./router.js";
 
 export async function load(_route, state) {
@@ -121,7 +121,7 @@ function queueLine(queue) {
     h("a", { class: "text grow", href: to("active", { queue: queue.name }) }, queue.name),
     queue.is_paused && chip("paused", "warn"),
     !queue.is_active && chip("inactive", "plain"),
-    h("span", { class: "muted" }, `${number(queue.pending)} waiting`),
+    h("span", { class: "muted" }, `${waiting(queue)} waiting`),
     lag(queue),
   );
 }

@@ -23,6 +23,11 @@ export function lag(queue) {
   return h("span", { class: `chip ${TONES[queue.lag_status]}`, title: `lag: ${words(queue.lag_status)}` }, seconds(queue.lag_seconds));
 }
 
+// How many wait; of deep queues only the first are counted.
+export function waiting(queue) {
+  return number(queue.pending) + (queue.is_pending_complete ? "" : "+");
+}
+
 const COLUMNS = [
   {
     label: "Queue",
@@ -34,7 +39,7 @@ const COLUMNS = [
     ],
   },
   { label: "Lag", cell: lag },
-  { label: "Waiting", class: "number", cell: (queue) => number(queue.pending) },
+  { label: "Waiting", class: "number", cell: waiting },
   { label: "Running", class: "number", cell: (queue) => `${number(queue.running)}${queue.max_workers === null ? "" : ` of ${number(queue.max_workers)}`}` },
   { label: "Succeeded", class: "number", cell: (queue) => number(queue.succeeded) },
   { label: "Failed", class: "number", cell: (queue) => number(queue.failed) },

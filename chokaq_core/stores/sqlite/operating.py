@@ -5,11 +5,14 @@ What people do to jobs and queues.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.moves import Move
+from chokaq_core.domain.value import Value, replace
 from chokaq_core.ports import (
+    MAX_BATCH,
+    MAX_LOOK,
     CancelOutcome,
     MetricBucket,
     PillarCounts,
@@ -22,6 +25,7 @@ from chokaq_core.stores.sqlite.circuits import release_probes
 from chokaq_core.stores.sqlite.listing import write_note
 from chokaq_core.stores.sqlite.rows import micros, moment
 from chokaq_core.stores.sqlite.settling import Ending, count_endings, dead_letter, no_error
+from chokaq_core.stores.sqlite.vitals import oldest_ready
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,6 +40,19 @@ OPERATOR_SHARD = "operator"
 """Shard of counters for jobs that a person ended."""
 
 _PROCESSING = 2
+
+
+class _CameDue(Value):
+    """
+    Jobs of each queue that came due since the last claim; not complete when there are others.
+
+    Attributes:
+        oldest: since when the longest waiting one has been due, those left out that circuits hold back.
+    """
+
+    jobs: Mapping[str, int]
+    oldest: Mapping[str, int]
+    is_complete: bool
 
 
 def cancel(
@@ -87,8 +104,11 @@ def queues(transaction: Transaction, circuit_rules: CircuitRules) -> Sequence[Qu
     """
     All queues by name.
     """
-    rows = transaction.rows("queues", has_circuits=circuit_rules.is_enabled)
-    return [_queue_row(row, transaction.now) for row in rows]
+    due = _came_due(transaction, circuit_rules)
+    ready = oldest_ready(transaction, circuit_rules)
+    return [
+        _queue_row(row, transaction.now, due, ready.get(row[0])) for row in transaction.rows("queues", look=MAX_LOOK)
+    ]
 
 
 def change_queue(
@@ -98,8 +118,7 @@ def change_queue(
     Sets controls; a queue that is closed by it gives its fetched jobs back.
     """
     transaction.change("enqueue_queue", queue=name)
-    old = _one_queue(transaction, name, circuit_rules)
-    new = _changed(old, change)
+    new = _changed(_controls_of(*transaction.rows("queue_controls", name=name)[0]), change)
     transaction.change(
         "change_queue",
         name=name,
@@ -113,7 +132,7 @@ def change_queue(
         transaction.change_each("turn_release", [{"id": job_id, "now": transaction.now} for job_id in fetched])
         release_probes(transaction, fetched, circuit_rules)
     write_note(transaction, note, ["changed"], 1)
-    return _one_queue(transaction, name, circuit_rules)
+    return next(row for row in queues(transaction, circuit_rules) if row.name == name)
 
 
 def totals(transaction: Transaction) -> Mapping[str, Totals]:
@@ -171,23 +190,35 @@ def _resurrect(transaction: Transaction, job_id: str, by: str, edit: Edit | None
     return ResurrectOutcome.RESURRECTED
 
 
-def _one_queue(transaction: Transaction, name: str, circuit_rules: CircuitRules) -> QueueRow:
-    return next(row for row in queues(transaction, circuit_rules) if row.name == name)
+def _came_due(transaction: Transaction, circuit_rules: CircuitRules) -> _CameDue:
+    rows = transaction.rows("queues_due", has_circuits=circuit_rules.is_enabled, most=MAX_BATCH + 1)
+    jobs = {queue: count for queue, count, _ in rows}
+    oldest = {queue: at for queue, _, at in rows if at is not None}
+    return _CameDue(jobs, oldest, is_complete=sum(jobs.values()) <= MAX_BATCH)
 
 
-def _queue_row(row: tuple[str, int, int, int | None, int | None, int, int, int | None], now: int) -> QueueRow:
-    name, is_paused, is_active, max_workers, zombie_seconds, pending, running, oldest = row
-    is_waiting = oldest is not None and is_active and not is_paused
-    return QueueRow(
-        name=name,
-        is_paused=bool(is_paused),
-        is_active=bool(is_active),
-        max_workers=max_workers,
-        zombie_timeout=None if zombie_seconds is None else timedelta(seconds=zombie_seconds),
-        pending=pending,
+def _queue_row(row: tuple[Any, ...], now: int, due: _CameDue, oldest_ready: int | None) -> QueueRow:
+    *controls, running, share, ready = row
+    queue = _controls_of(*controls)
+    waiting = [at for at in (oldest_ready, due.oldest.get(queue.name)) if at is not None]
+    is_waiting = bool(waiting) and queue.is_active and not queue.is_paused
+    return replace(
+        queue,
+        pending=min(ready, share) + due.jobs.get(queue.name, 0),
+        is_pending_complete=ready <= share and due.is_complete,
         running=running,
-        lag=timedelta(microseconds=max(0, now - oldest)) if is_waiting and oldest is not None else timedelta(0),
+        lag=timedelta(microseconds=max(0, now - min(waiting))) if is_waiting else timedelta(0),
     )
+
+
+def _controls_of(
+    name: str, is_paused: int, is_active: int, max_workers: int | None, zombie_seconds: int | None
+) -> QueueRow:
+    """
+    A queue's controls, before anything is counted.
+    """
+    zombie_timeout = None if zombie_seconds is None else timedelta(seconds=zombie_seconds)
+    return QueueRow(name, bool(is_paused), bool(is_active), max_workers, zombie_timeout)
 
 
 def _changed(old: QueueRow, change: QueueChange) -> QueueRow:

@@ -41,14 +41,20 @@ def census(transaction: Transaction) -> Census:
     return Census(waiting=dict(transaction.rows("vitals_depths")), dead=dict(transaction.rows("vitals_dead")))
 
 
+def oldest_ready(transaction: Transaction, circuit_rules: CircuitRules) -> dict[str, int]:
+    """
+    Since when the longest waiting ready job of each open queue has been due, those left out that circuits hold back.
+    """
+    return dict(transaction.rows("vitals_lags", has_circuits=circuit_rules.is_enabled))
+
+
 def _lags(transaction: Transaction, circuit_rules: CircuitRules) -> dict[str, timedelta]:
     """
     How long the longest waiting due job of each queue has waited.
     """
-    oldest: dict[str, int] = {}
-    for query in ("vitals_lags", "vitals_due"):
-        for queue, due in transaction.rows(query, has_circuits=circuit_rules.is_enabled):
-            oldest[queue] = min(due, oldest.get(queue, due))
+    oldest = oldest_ready(transaction, circuit_rules)
+    for queue, due in transaction.rows("vitals_due", has_circuits=circuit_rules.is_enabled):
+        oldest[queue] = min(due, oldest.get(queue, due))
     return {queue: timedelta(microseconds=max(0, transaction.now - due)) for queue, due in oldest.items()}
 
 

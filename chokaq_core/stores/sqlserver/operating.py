@@ -9,6 +9,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.ports import (
+    MAX_BATCH,
+    MAX_LOOK,
     CancelOutcome,
     Edit,
     MetricBucket,
@@ -73,7 +75,7 @@ def queues(database: Database, rules: CircuitRules) -> Sequence[QueueRow]:
     """
     All queues by name.
     """
-    return [_queue_row(row) for row in database.run("queues", {"has_circuits": rules.is_enabled})[0]]
+    return _queue_rows(database.run("queues_all", _look_values(rules)))
 
 
 def change_queue(
@@ -91,11 +93,10 @@ def change_queue(
         "clear_max_workers": "max_workers" in change.clear,
         "zombie_timeout": None if timeout is None else int(timeout.total_seconds()),
         "clear_zombie_timeout": "zombie_timeout" in change.clear,
-        "has_circuits": rules.is_enabled,
+        **_look_values(rules),
         **_note_values(note),
     }
-    rows = (_queue_row(row) for row in database.run("change_queue", values)[0])
-    return next(row for row in rows if row.name == name)
+    return next(row for row in _queue_rows(database.run("change_queue", values)) if row.name == name)
 
 
 def circuits(database: Database) -> Sequence[Circuit]:
@@ -163,8 +164,26 @@ def _note_values(note: LogNote | None) -> Values:
     return {"note_actor": note.actor, "command": note.command, "target": note.target}
 
 
-def _queue_row(row: Row) -> QueueRow:
-    now, name, is_paused, is_active, max_workers, zombie_seconds, pending, running, oldest = row
+def _look_values(rules: CircuitRules) -> Values:
+    return {"look": MAX_LOOK, "most": MAX_BATCH + 1, "has_circuits": rules.is_enabled}
+
+
+def _queue_rows(results: Sequence[Sequence[Row]]) -> list[QueueRow]:
+    """
+    Queues, from their ready jobs, the oldest ready one of each, and the jobs that came due since the last claim.
+    """
+    queues, ready, due = results
+    oldest = dict(tuple(row) for row in ready)
+    for queue, _, at in due:
+        if at is not None:
+            oldest[queue] = min(at, oldest.get(queue, at))
+    came_due = {queue: jobs for queue, jobs, _ in due}
+    is_complete = sum(came_due.values()) <= MAX_BATCH
+    return [_queue_row(row, oldest.get(row[1]), came_due.get(row[1], 0), is_complete=is_complete) for row in queues]
+
+
+def _queue_row(row: Row, oldest: datetime | None, came_due: int, *, is_complete: bool) -> QueueRow:
+    now, name, is_paused, is_active, max_workers, zombie_seconds, running, share, ready = row
     is_waiting = oldest is not None and is_active and not is_paused
     return QueueRow(
         name=name,
@@ -172,7 +191,8 @@ def _queue_row(row: Row) -> QueueRow:
         is_active=bool(is_active),
         max_workers=max_workers,
         zombie_timeout=None if zombie_seconds is None else timedelta(seconds=zombie_seconds),
-        pending=pending,
+        pending=min(ready, share) + came_due,
+        is_pending_complete=ready <= share and is_complete,
         running=running,
-        lag=max(timedelta(0), now - oldest) if is_waiting else timedelta(0),
+        lag=max(timedelta(0), now - oldest) if is_waiting and oldest is not None else timedelta(0),
     )

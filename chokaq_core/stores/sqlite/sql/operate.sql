@@ -47,25 +47,38 @@ UPDATE JobsDLQ SET
 WHERE Id = :id;
 
 -- name: queues
--- Controls with what waits and runs. Rows that came due since the last claim are not ready yet and wait all the same;
--- the lag leaves out types that their circuits hold back.
+-- Controls with what waits and runs. However deep the queues are, about :look ready rows are counted in all: each queue
+-- has an even share of them, whole hundreds of rows, and one row more tells that there are others.
+WITH share (Jobs) AS (SELECT max(100, :look / max(1, count(*)) / 100 * 100) FROM Queues)
+
 SELECT
-    q.Name, q.IsPaused, q.IsActive, q.MaxWorkers, q.ZombieTimeoutSeconds,
-    coalesce(r.Jobs, 0) + coalesce(d.Jobs, 0), coalesce(a.Jobs, 0),
-    coalesce(min(r.Oldest, d.Oldest), r.Oldest, d.Oldest)
+    q.Name, q.IsPaused, q.IsActive, q.MaxWorkers, q.ZombieTimeoutSeconds, coalesce(a.Jobs, 0), s.Jobs,
+    (
+        SELECT count(*) FROM (
+            SELECT 1 FROM JobsHot AS r
+            WHERE r.IsReady = 1 AND r.Queue = q.Name LIMIT (SELECT e.Jobs + 1 FROM share AS e)
+        )
+    )
 FROM Queues AS q
-LEFT JOIN (
-    SELECT h.Queue, count(*) AS Jobs, min(iif(c.Type IS NULL, h.DueAtUtc, NULL)) AS Oldest
-    FROM JobsHot AS h LEFT JOIN Circuits AS c ON h.Type = c.Type AND c.State <> 0 AND :has_circuits
-    WHERE h.IsReady = 1 GROUP BY h.Queue
-) AS r ON q.Name = r.Queue
-LEFT JOIN (
-    SELECT h.Queue, count(*) AS Jobs, min(iif(c.Type IS NULL, h.DueAtUtc, NULL)) AS Oldest
-    FROM JobsHot AS h LEFT JOIN Circuits AS c ON h.Type = c.Type AND c.State <> 0 AND :has_circuits
-    WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= :now GROUP BY h.Queue
-) AS d ON q.Name = d.Queue
+CROSS JOIN share AS s
 LEFT JOIN (SELECT Queue, count(*) AS Jobs FROM JobsHot WHERE WorkerId > '' GROUP BY Queue) AS a ON q.Name = a.Queue
 ORDER BY q.Name;
+
+-- name: queues_due
+-- Rows that came due since the last claim are not ready yet and wait all the same. They are few, since each claim makes
+-- a thousand of them ready; more than that many are not counted.
+SELECT d.Queue, count(*), min(iif(c.Type IS NULL, d.DueAtUtc, NULL))
+FROM (
+    SELECT h.Queue, h.Type, h.DueAtUtc FROM JobsHot AS h
+    WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= :now
+    ORDER BY h.DueAtUtc LIMIT :most
+) AS d
+LEFT JOIN Circuits AS c ON d.Type = c.Type AND c.State <> 0 AND :has_circuits
+GROUP BY d.Queue;
+
+-- name: queue_controls
+-- only: sqlite, because SQL Server changes them in one statement.
+SELECT Name, IsPaused, IsActive, MaxWorkers, ZombieTimeoutSeconds FROM Queues WHERE Name = :name;
 
 -- name: change_queue
 UPDATE Queues SET

@@ -218,38 +218,56 @@ OPTION (LOOP JOIN, FORCE ORDER);
 INSERT INTO @outcome (Id, Outcome, Again)
 SELECT d.Id, 'edited', 'edited' FROM @given AS g INNER JOIN [chokaq].JobsDLQ AS d ON d.Id = g.Id;
 
+-- name: queues_all
+-- only: sqlserver, because one batch is one round trip.
+-- takes: look int, most int, has_circuits bit
+-- include: queues_looked_at
+
+-- name: queues_looked_at
+-- only: sqlserver, because a change answers with the same.
+-- include: table_of_heads
+-- include: queues
+-- include: vitals_lags
+-- include: queues_due
+
 -- name: queues
--- Controls with what waits and runs. Rows that came due since the last claim are not ready yet and wait all the same; the
--- lag leaves out types that their circuits hold back.
--- takes: has_circuits bit
+-- Controls with what waits and runs. However deep the queues are, about @look ready rows are counted in all: each queue
+-- has an even share of them, whole hundreds of rows, and one row more tells that there are others.
+DECLARE @share int = (SELECT @look / COUNT(*) / 100 * 100 FROM [chokaq].Queues HAVING COUNT(*) > 0);
+IF COALESCE(@share, 0) < 100 SET @share = 100;
 SELECT
-    @now AS Now, q.Name, q.IsPaused, q.IsActive, q.MaxWorkers, q.ZombieTimeoutSeconds,
-    COALESCE(r.Jobs, 0) + COALESCE(d.Jobs, 0) AS Pending, COALESCE(a.Jobs, 0) AS Running,
-    CASE WHEN d.Oldest < r.Oldest OR r.Oldest IS NULL THEN d.Oldest ELSE r.Oldest END AS Oldest
+    @now AS Now, q.Name, q.IsPaused, q.IsActive, q.MaxWorkers, q.ZombieTimeoutSeconds, COALESCE(a.Jobs, 0) AS Running,
+    @share AS Share, r.Jobs AS Ready
 FROM [chokaq].Queues AS q
-LEFT JOIN (
-    SELECT h.Queue, COUNT(*) AS Jobs, MIN(CASE WHEN c.Type IS NULL THEN h.DueAtUtc END) AS Oldest
-    FROM [chokaq].JobsHot AS h
-    LEFT JOIN [chokaq].Circuits AS c ON c.Type = h.Type AND c.State <> 0 AND @has_circuits = 1
-    WHERE h.IsReady = 1 GROUP BY h.Queue
-) AS r ON r.Queue = q.Name
-LEFT JOIN (
-    SELECT h.Queue, COUNT(*) AS Jobs, MIN(CASE WHEN c.Type IS NULL THEN h.DueAtUtc END) AS Oldest
-    FROM [chokaq].JobsHot AS h
-    LEFT JOIN [chokaq].Circuits AS c ON c.Type = h.Type AND c.State <> 0 AND @has_circuits = 1
-    WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= @now GROUP BY h.Queue
-) AS d ON d.Queue = q.Name
+CROSS APPLY (
+    SELECT COUNT(*) AS Jobs FROM (
+        SELECT TOP (@share + 1) h.Id FROM [chokaq].JobsHot AS h WHERE h.IsReady = 1 AND h.Queue = q.Name
+    ) AS e
+) AS r
 LEFT JOIN (
     SELECT h.Queue, COUNT(*) AS Jobs FROM [chokaq].JobsHot AS h WHERE h.WorkerId IS NOT NULL GROUP BY h.Queue
 ) AS a ON a.Queue = q.Name
 ORDER BY q.Name;
 
+-- name: queues_due
+-- Rows that came due since the last claim are not ready yet and wait all the same. They are few, since each claim makes
+-- a thousand of them ready; more than that many are not counted.
+SELECT d.Queue, COUNT(*) AS Jobs, MIN(CASE WHEN c.Type IS NULL THEN d.DueAtUtc END) AS Oldest
+FROM (
+    SELECT TOP (@most) h.Queue, h.Type, h.DueAtUtc
+    FROM [chokaq].JobsHot AS h
+    WHERE h.IsReady = 0 AND h.Status = 0 AND h.DueAtUtc <= @now
+    ORDER BY h.DueAtUtc
+) AS d
+LEFT JOIN [chokaq].Circuits AS c ON c.Type = d.Type AND c.State <> 0 AND @has_circuits = 1
+GROUP BY d.Queue;
+
 -- name: change_queue
 -- A queue that is closed by it gives its fetched jobs back, a thousand by a thousand. Tables in order: Queues, JobsHot,
 -- Circuits, OperatorLog.
 -- takes: name varchar(255), is_paused int null, is_active int null, max_workers int null, clear_max_workers bit,
---   zombie_timeout int null, clear_zombie_timeout bit, has_circuits bit, note_actor nvarchar(100), command nvarchar(50),
---   target nvarchar(max)
+--   zombie_timeout int null, clear_zombie_timeout bit, has_circuits bit, look int, most int, note_actor nvarchar(100),
+--   command nvarchar(50), target nvarchar(max)
 -- include: tables_of_moves
 DECLARE @said TABLE (Ord int NOT NULL PRIMARY KEY, Outcome varchar(20) COLLATE Latin1_General_100_BIN2 NOT NULL);
 DECLARE @found TABLE (Id varchar(50) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, LeaseNumber int NOT NULL);
@@ -291,7 +309,7 @@ END;
 INSERT INTO @said (Ord, Outcome) VALUES (0, 'changed');
 -- include: log_note
 COMMIT TRANSACTION;
--- include: queues
+-- include: queues_looked_at
 
 -- name: change_queue_fetched
 -- Jobs that were fetched from a queue which is being closed. UPDLOCK waits for claims under way, row versioning or not.

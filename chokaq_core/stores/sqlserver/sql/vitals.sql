@@ -3,15 +3,8 @@
 -- name: vitals
 -- only: sqlserver, because one batch is one round trip. A schema that is not ready is told, and no table is touched.
 -- takes: schema_name nvarchar(128), expected int, has_circuits bit
-DECLARE @version int = 0, @depth int = 0;
-DECLARE @head TABLE (
-    Queue varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL,
-    Type varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL,
-    Depth int NOT NULL,
-    Priority int NOT NULL,
-    DueAtUtc datetime2(6) NOT NULL,
-    PRIMARY KEY (Depth, Queue, Type)
-);
+DECLARE @version int = 0;
+-- include: table_of_heads
 IF OBJECT_ID(N'[chokaq].SchemaMigrations', N'U') IS NOT NULL
 BEGIN
     -- include: schema_version
@@ -36,6 +29,18 @@ END;
 -- name: demand_workers
 -- Workers that have promised to look again: they have room, and are there.
 SELECT COUNT(*) AS Looking FROM [chokaq].Workers AS w WHERE w.LookingUntilUtc > @now AND w.State = 'running';
+
+-- name: table_of_heads
+-- only: sqlserver, because SQLite walks the lanes within its query.
+DECLARE @depth int = 0;
+DECLARE @head TABLE (
+    Queue varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    Type varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL,
+    Depth int NOT NULL,
+    Priority int NOT NULL,
+    DueAtUtc datetime2(6) NOT NULL,
+    PRIMARY KEY (Depth, Queue, Type)
+);
 
 -- name: vitals_lags
 -- The oldest ready job of each queue that is open: one seek for each lane and priority in use, none for each row. Types held

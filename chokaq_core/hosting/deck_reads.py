@@ -4,6 +4,7 @@ The Deck's routes that look: each function answers one route of `deck_routes`.
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
 
 import azure.functions as func
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from chokaq_core.domain.access import Role
 from chokaq_core.domain.listing import JobFilter, Pillar
 from chokaq_core.hosting import http_health
+from chokaq_core.hosting.answers import answer
 from chokaq_core.hosting.bodies import refusal_of
 from chokaq_core.hosting.deck_models import (
     CircuitList,
@@ -68,6 +70,8 @@ SEARCH_LOOK = 2_000
 After so many rows a page answers, matches or not, and says where to go on: a search without a match in a million rows
 takes about as long as in a few thousand.
 """
+FILE_ROWS = 2_000
+"""A file holds what so many rows have to give, for the same reason; a long list is saved as several of them."""
 FURTHER_HEADER = "X-ChokaQ-Further"
 
 Params = TypeVar("Params", bound=BaseModel)
@@ -110,9 +114,9 @@ def overview(call: Call) -> Overview:
 
 def health(call: Call) -> func.HttpResponse:
     """
-    All health checks, as `/api/health` answers them.
+    All health checks, as `/api/health` shows them, and 200 whatever they say: the question was answered.
     """
-    return http_health.health(call.core)
+    return answer(HTTPStatus.OK, http_health.report(call.core))
 
 
 def queues(call: Call) -> QueueList:
@@ -169,11 +173,11 @@ def count(call: Call) -> Count:
 
 def export(call: Call) -> func.HttpResponse:
     """
-    A list as a file: what one look finds, and in a header where to go on.
+    A list as a file: what so many rows have to give, and in a header where to go on.
     """
     params = _params(call.req, ExportParams)
     walk = Walk.resume(params.to_query(), params.cursor)
-    page = call.runtime.store.list_jobs(walk.query, MAX_LOOK)
+    page = call.runtime.store.list_jobs(walk.query, FILE_ROWS, FILE_ROWS)
     further = walk.cursor(page.further, page.now)
     name = f"chokaq-{params.pillar}.{params.format}"
     headers = {

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -14,6 +15,11 @@ OpenDeck = Callable[..., Screen]
 
 HANG_MS = 30_000
 """Only tells a hang from a page that is busy."""
+
+REFUSALS = r"status of 4\d\d |net::ERR_"
+"""The browser itself notes each of them in the console; no answer of 500 and above is to be seen there."""
+AND_AWAY = rf"{REFUSALS}|status of 503 "
+"""The same where the database is away."""
 
 expect.set_options(timeout=HANG_MS)
 
@@ -49,14 +55,19 @@ def open_deck(browser: Browser, host: HostProcess) -> Iterator[OpenDeck]:
     contexts = []
 
     def open_page(
-        place: str = "overview", *, key: str | None = OPERATE_KEY, theme: str = "blueprint", width: int = 1360
+        place: str = "overview",
+        *,
+        key: str | None = OPERATE_KEY,
+        theme: str = "blueprint",
+        width: int = 1360,
+        noted: str = REFUSALS,
     ) -> Screen:
         context = browser.new_context(viewport={"width": width, "height": 860}, accept_downloads=True)
         context.set_default_timeout(HANG_MS)
         context.add_init_script(f"localStorage.setItem('chokaq.deck.theme', '{theme}')")
         contexts.append(context)
         page = context.new_page()
-        _watch(page, faults)
+        _watch(page, faults, noted)
         page.goto(host.url("/api/deck") + ("" if key is None else f"#key={key}"))
         screen = Screen(page, host)
         if key is not None:
@@ -69,11 +80,11 @@ def open_deck(browser: Browser, host: HostProcess) -> Iterator[OpenDeck]:
     assert faults == []
 
 
-def _watch(page: Page, faults: list[str]) -> None:
+def _watch(page: Page, faults: list[str], noted: str) -> None:
     page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda message: faults.append(message.text) if _is_fault(message) else None)
+    page.on("console", lambda message: faults.append(message.text) if _is_fault(message, noted) else None)
 
 
-def _is_fault(message: ConsoleMessage) -> bool:
-    # The browser itself notes every answer of 400 and above, and every request that could not be sent.
-    return message.type in {"error", "warning"} and "Failed to load resource" not in message.text
+def _is_fault(message: ConsoleMessage, noted: str) -> bool:
+    is_noted = re.match(rf"Failed to load resource: .*({noted})", message.text) is not None
+    return message.type in {"error", "warning"} and not is_noted

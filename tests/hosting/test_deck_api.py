@@ -8,6 +8,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from chokaq_core.domain.failures import ErrorFacts, FailureReason
 from chokaq_core.domain.job import Lease, NewJob
 from chokaq_core.domain.moves import Settlement, complete, dead_letter
 from chokaq_core.hosting import http_jobs
-from chokaq_core.ports import Turn
+from chokaq_core.ports import QueueChange, Turn
+from chokaq_core.stores.sqlite import SqliteStore
+from tests.support.clock import SteppedClock
 from tests.support.deck_client import KEYS, DeckClient, deck_client
 
 TYPE = "number.keep.v1"
@@ -150,6 +153,28 @@ class TestLooking:
             "chokaq_worker",
             "chokaq_queue_saturation",
         }
+
+    def test_bad_health_is_an_answer_like_any_other(self, client: DeckClient) -> None:
+        clock = SteppedClock()
+        store = SqliteStore(clock=clock.now)
+        store.prepare()
+        store.enqueue([NewJob("waits-for-a-worker", TYPE, "{}")])
+        clock.advance(timedelta(minutes=1))
+        client.core._store = store  # noqa: SLF001 - a store in a state of the test's choosing
+
+        answer = client.get("health")
+
+        assert (answer.status, answer.json()["status"]) == (200, "Unhealthy")
+
+    def test_a_queue_deeper_than_what_is_counted_says_so(self, client: DeckClient) -> None:
+        for number in range(100):
+            client.store.change_queue(f"queue-{number}", QueueChange(max_workers=1))
+        client.store.enqueue([NewJob(f"job-{number}", TYPE, "{}", queue="queue-7") for number in range(101)])
+
+        queues = {queue["name"]: queue for queue in client.get("queues").json()["queues"]}
+
+        assert (queues["queue-7"]["pending"], queues["queue-7"]["is_pending_complete"]) == (100, False)
+        assert (queues["queue-8"]["pending"], queues["queue-8"]["is_pending_complete"]) == (0, True)
 
     def test_a_list_pages_to_its_end(self, client: DeckClient, jobs: Jobs) -> None:
         for number in range(5):
@@ -486,13 +511,13 @@ class TestExport:
         assert client.get("export", pillar="archive", format="json").json() == []
 
     def test_a_file_that_is_not_the_whole_list_says_where_to_go_on(self, client: DeckClient) -> None:
-        for start in range(0, 10_001, 1_000):
-            client.store.enqueue([NewJob(f"job-{n}", TYPE, "{}") for n in range(start, min(start + 1_000, 10_001))])
+        for start in range(0, 2_001, 1_000):
+            client.store.enqueue([NewJob(f"job-{n}", TYPE, "{}") for n in range(start, min(start + 1_000, 2_001))])
 
         first = client.get("export", pillar="hot", format="json")
         second = client.get("export", pillar="hot", format="json", cursor=first.headers["X-ChokaQ-Further"])
 
-        assert (len(first.json()), len(second.json())) == (10_000, 1)
+        assert (len(first.json()), len(second.json())) == (2_000, 1)
         assert "X-ChokaQ-Further" not in second.headers
 
 

@@ -21,15 +21,6 @@ export async function get(path, params = {}) {
   return content(await answered(await call("GET", path, params)));
 }
 
-// Health answers 503 when it is bad; that is an answer all the same.
-export async function getHealth() {
-  const response = await call("GET", "health", {});
-  const body = await json(response);
-  if (body?.checks) return body;
-  await answered(response, body);
-  throw new Unreachable("something else answered");
-}
-
 export async function getFile(path, params) {
   const response = await answered(await call("GET", path, params));
   return { text: await response.text(), further: response.headers.get("X-ChokaQ-Further") };
@@ -67,9 +58,9 @@ function headers(body) {
   };
 }
 
-async function answered(response, body) {
+async function answered(response) {
   if (response.ok) return response;
-  throw new Refused(response.status, (body === undefined ? await json(response) : body) ?? {});
+  throw new Refused(response.status, (await json(response)) ?? {});
 }
 
 // A gateway or a sign-in page in between may answer in the server's place.

@@ -10,6 +10,7 @@ import { refreshAll } from "./state.js";
 // So many jobs at once are confirmed by typing, and so is every purge.
 const TYPED_FROM = 25;
 const MAX_SHOWN = 200;
+const MAX_LOOKS = 25;
 
 export const VERBS = [
   { name: "resurrect", label: "Resurrect" },
@@ -117,11 +118,21 @@ function wholeNumber(text) {
 // --------------------------------------------------------------------------------------------------------- preview
 
 async function preview(flow, edit, values = null) {
-  flow.dialog.paint(h("p", { class: "empty" }, "Looking at what would happen …"));
+  flow.dialog.paint(h("p", { class: "empty", role: "status" }, "Looking at what would happen …"));
   try {
-    showPreview(flow, await send("POST", "previews", { ...flow.command, ...edit }), edit);
+    showPreview(flow, await firstOfInterest(flow, edit), edit);
   } catch (error) {
     showFault(flow, error, values);
+  }
+}
+
+// One look goes over a part of the list. Parts without a job that is meant are passed over, some of them at once.
+async function firstOfInterest(flow, edit) {
+  for (let looks = 1; ; looks += 1) {
+    const view = await send("POST", "previews", { ...flow.command, ...edit });
+    const isEmpty = view.touched === 0 && view.refusals.length === 0;
+    if (!isEmpty || view.further === null || looks === MAX_LOOKS || !flow.dialog.isOpen()) return view;
+    flow.command = { ...flow.command, cursor: view.further };
   }
 }
 

@@ -4,7 +4,7 @@ import { getFile } from "./api.js";
 import { number } from "./format.js";
 import { toast } from "./parts.js";
 
-const MAX_PARTS = 20;
+const MAX_PARTS = 100;
 const JOIN = {
   csv: { type: "text/csv", join: (parts) => parts.map((text, index) => (index === 0 ? text : withoutHeading(text))).join("") },
   json: { type: "application/json", join: (parts) => `[\n${parts.map(inner).filter(Boolean).join(",\n")}\n]\n` },

@@ -1,6 +1,6 @@
 // Starts the page: sign-in, then the loop that looks and paints.
 
-import { get, getHealth, Refused, Unreachable } from "./api.js";
+import { get, Refused, Unreachable } from "./api.js";
 import { paint } from "./dom.js";
 import { listenToKeys } from "./keyboard.js";
 import { frame, signInForm } from "./frame.js";
@@ -83,7 +83,7 @@ function isAboutTheRequest(error) {
 }
 
 function frameData() {
-  return [fresh("overview", () => get("overview")), fresh("health", getHealth), fresh("queues", () => get("queues"))];
+  return [fresh("overview", () => get("overview")), fresh("health", () => get("health")), fresh("queues", () => get("queues"))];
 }
 
 async function fresh(name, fetchIt) {

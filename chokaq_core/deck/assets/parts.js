@@ -120,7 +120,7 @@ async function copy(text, what) {
   }
 }
 
-// A modal dialog with focus kept inside, closed by Escape. Answers { paint, close }.
+// A modal dialog with focus kept inside, closed by Escape. Answers { paint, close, isOpen }.
 export function openDialog(title, onclose = () => {}) {
   const before = document.activeElement;
   const body = h("div", { class: "dialog-body" });
@@ -143,5 +143,5 @@ export function openDialog(title, onclose = () => {}) {
   });
   document.body.append(dialog);
   dialog.showModal();
-  return { close, paint: (...nodes) => body.replaceChildren(...nodes.flat(Infinity).filter(Boolean)) };
+  return { close, isOpen: () => dialog.open, paint: (...nodes) => body.replaceChildren(...nodes.flat(Infinity).filter(Boolean)) };
 }

@@ -22,12 +22,20 @@ def health(core: Core) -> func.HttpResponse:
     """
     All checks: 200 for Healthy and Degraded, 503 for Unhealthy, with what each check was judged by.
     """
+    shown = report(core)
+    is_bad = shown["status"] == HealthStatus.UNHEALTHY
+    return answer(HTTPStatus.SERVICE_UNAVAILABLE if is_bad else HTTPStatus.OK, shown)
+
+
+def report(core: Core) -> dict[str, object]:
+    """
+    The overall status and all checks, as JSON takes them.
+    """
     checks = {CONFIGURATION_CHECK: _configuration(core)}
     if not core.problems:
         checks.update(core.health().check())
     overall = worst([check.status for check in checks.values()])
-    status = HTTPStatus.SERVICE_UNAVAILABLE if overall is HealthStatus.UNHEALTHY else HTTPStatus.OK
-    return answer(status, {"status": str(overall), "checks": {name: _shown(c) for name, c in checks.items()}})
+    return {"status": str(overall), "checks": {name: _shown(check) for name, check in checks.items()}}
 
 
 def live() -> func.HttpResponse:

@@ -11,6 +11,9 @@ import shlex
 import pytest
 
 from chokaq_core.cli import COMMANDS, command_line
+from chokaq_core.config.connection_string import CONNECTION_STRING
+from chokaq_core.config.names import find, in_environment
+from chokaq_core.policy.sqlserver import Authentication, SqlServerConnection
 from tests.support.documents import ROOT, Document, documents, read_document
 from tests.support.infra import INFRA, alerts, parameters, parsed
 
@@ -78,6 +81,34 @@ def test_every_command_of_ours_that_the_hooks_call_exists() -> None:
         calls = re.findall(r"chokaq_core'?,? '?([a-z]+)'?,? '?([a-z]+)", hook.read_text(encoding="utf-8"))
         assert [" ".join(call) for call in calls] == ["schema apply"]
         assert "schema apply" in WORDS
+
+
+def test_every_variable_of_the_shell_is_assigned_further_up() -> None:
+    assigned: set[str] = set()
+    for line in "".join(block.text for block in DEPLOY.blocks_in("sh")).splitlines():
+        read = set(re.findall(r"\$\{?([A-Z][A-Z_]+)", line))
+        assert read - assigned == set(), line
+        assigned |= set(re.findall(r"^([A-Z][A-Z_]+)=", line))
+    spans = {name for span in DEPLOY.code_spans() for name in re.findall(r"\$([A-Z][A-Z_]+)", span)}
+    assert spans <= assigned
+
+
+def test_the_connection_string_of_the_example_is_one_that_the_app_takes() -> None:
+    examples = [json.loads(block.text) for block in DEPLOY.blocks_in("json")]
+    texts = [value for example in examples for value in example["appSettings"]["value"].values() if "Server=" in value]
+    assert len(texts) == 1
+    connection = CONNECTION_STRING.parse(texts[0])
+    assert isinstance(connection, SqlServerConnection)
+    assert connection.authentication is Authentication.ENTRA_MANAGED_IDENTITY
+    assert {connection.server, connection.user} <= parsed(INFRA / "main.bicep")["outputs"].keys()
+
+
+def test_every_setting_of_an_example_is_one_of_ours_or_its_own() -> None:
+    examples = [json.loads(block.text) for block in DEPLOY.blocks_in("json")]
+    given = [name for example in examples for name in example["appSettings"]["value"]]
+    ours = [name for name in given if name.lower().startswith("chokaq")]
+    assert len(ours) == 2
+    assert [name for name in ours if (path := in_environment(name)) is None or find(path) is None] == []
 
 
 def test_the_parameters_of_the_examples_exist() -> None:

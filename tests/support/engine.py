@@ -67,6 +67,13 @@ class RecordedEvents:
             self._events.extend(events)
             self._changed.notify_all()
 
+    def all(self) -> list[Event]:
+        """
+        Every event so far, in order.
+        """
+        with self._changed:
+            return list(self._events)
+
     def of(self, name: EventName, job_id: str | None = None) -> list[Event]:
         """
         The events of a name, about one job or about any.

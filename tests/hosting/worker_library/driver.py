@@ -74,7 +74,7 @@ class HostLog(logging.Handler):
     """
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(f"[{WORKER.invocation_id_cv.get() or '-'}] {record.getMessage()}", file=sys.stderr, flush=True)
+        sys.stderr.write(f"[{WORKER.invocation_id_cv.get() or '-'}] {record.getMessage()}\n")
 
 
 class Worker:

@@ -132,7 +132,7 @@ class WorkerLibrary:
             "query": {"code": "secret"},
             "body": base64.b64encode(body).decode(),
         }
-        trace = request["headers"].get("traceparent", TRACE_PARENT)
+        trace = (headers or {}).get("traceparent", TRACE_PARENT)
         answer = self._invoke(name, {"req": {"http": request}}, trace=trace)["answer"]
         return Answer(answer["status"], answer["headers"], base64.b64decode(answer["body"]))
 

@@ -5,7 +5,10 @@ Runs against a SQL Server what only a real one can prove, and prints a table.
 
 Makes a schema of its own, `chokaq_proof`, in the database that is named, and drops it at the end. With `--versioning`
 it turns READ_COMMITTED_SNAPSHOT on and off and runs the races under both; nobody else may be connected meanwhile. With
-`--rows 1000000` it fills the tables first, so that plans are those of a large database.
+`--rows 1000000` it fills the tables first, so that plans are those of a large database. On a slow server `--jobs` makes
+the races smaller.
+
+Runs on Babelfish for PostgreSQL too, where it says of a check what that server cannot show.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ from chokaq_core.stores.sqlserver.database import Database
 from chokaq_core.stores.sqlserver.errors import numbers_of
 from chokaq_core.stores.sqlserver.odbc import pyodbc
 from chokaq_core.stores.sqlserver.pool import Row, Session
+from tests.support.babelfish import drop_procedures, is_babelfish, make_procedures
 
 SCHEMA = "chokaq_proof"
 CLAIMERS = 8
@@ -87,6 +91,8 @@ class Proof:
     """
 
     settings: SqlServerSettings
+    jobs: int
+    is_babelfish: bool = False
     findings: list[Finding] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -94,6 +100,16 @@ class Proof:
         self.database.faults = Counter()
         self.store = SqlServerStore(self.settings, database=self.database)
         self._numbers = itertools.count(1)
+
+    def prepare(self) -> None:
+        """
+        Makes the schema, new.
+        """
+        _drop(self)
+        self.store.prepare()
+        self.is_babelfish = is_babelfish(self.database)
+        if self.is_babelfish:
+            make_procedures(self.database)
 
     def text(self, sql: str) -> list[list[Row]]:
         """
@@ -168,10 +184,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         max_transient_retries=20,
         transient_retry_base_delay=timedelta(milliseconds=20),
     )
-    proof = Proof(settings)
+    proof = Proof(settings, jobs=options.jobs)
     with closing(proof.store):
         try:
-            proof.store.prepare()
+            proof.prepare()
             _describe(proof)
             _run(proof, options)
         finally:
@@ -186,6 +202,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("connection", help="connection string, ADO.NET or ODBC spelling")
     parser.add_argument("--versioning", action="store_true", help="run the races with row versioning on and off")
     parser.add_argument("--rows", type=int, default=20_000, help="due and delayed rows for the plans (20000)")
+    parser.add_argument("--jobs", type=int, default=4_000, help="jobs of the largest race (4000)")
     parser.add_argument("--seconds", type=float, default=20.0, help="length of the mixed load (20)")
     return parser.parse_args(arguments)
 
@@ -193,7 +210,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _describe(proof: Proof) -> None:
     (((version,),),) = proof.text("SELECT LEFT(REPLACE(@@VERSION, CHAR(10), ' '), 90);")
     proof.note("server", None, version)
-    proof.note("row versioning (READ_COMMITTED_SNAPSHOT)", None, "on" if _is_versioned(proof) else "off or unknown")
+    if proof.is_babelfish:
+        proof.note("READPAST and other lock hints", None, "not on Babelfish: claims wait for each other there")
+        proof.note("row versioning (READ_COMMITTED_SNAPSHOT)", None, "not on Babelfish: it has one kind, PostgreSQL's")
+    else:
+        state = "on" if _is_versioned(proof) else "off"
+        proof.note("row versioning (READ_COMMITTED_SNAPSHOT)", None, state)
 
 
 def _is_versioned(proof: Proof) -> bool:
@@ -203,7 +225,7 @@ def _is_versioned(proof: Proof) -> bool:
 
 
 def _run(proof: Proof, options: argparse.Namespace) -> None:
-    if options.versioning:
+    if options.versioning and not proof.is_babelfish:
         was_on = _is_versioned(proof)
         for is_on in (True, False):
             _turn_versioning(proof, is_on=is_on)
@@ -234,7 +256,7 @@ def max_workers(proof: Proof, suffix: str) -> None:
     Eight claimers on a queue that lets five jobs run: never more than five are held.
     """
     proof.store.change_queue("limited", QueueChange(max_workers=LIMIT))
-    proof.add(800, "limited")
+    proof.add(proof.jobs // 5, "limited")
     most, is_over = [0], threading.Event()
     watcher = threading.Thread(target=_watch, args=(proof, most, is_over))
     watcher.start()
@@ -258,7 +280,7 @@ def claim_against_claim(proof: Proof, suffix: str) -> None:
     """
     Eight workers drain a queue: every job is started once.
     """
-    ids = proof.add(4000)
+    ids = proof.add(proof.jobs)
     started = [job_id for found in _together(CLAIMERS, lambda claim: _drain(claim, 20), proof) for job_id in found]
     is_good = sorted(started) == sorted(ids)
     proof.note(
@@ -272,7 +294,7 @@ def settle_against_bury(proof: Proof, suffix: str) -> None:
     """
     A worker settles while a rescue buries: one of them wins.
     """
-    rounds, wrong = 100, 0
+    rounds, wrong = max(1, proof.jobs // 40), 0
     for number in range(rounds):
         name = f"bury-{number}-{time.monotonic_ns()}"
         proof.add(1)
@@ -356,11 +378,11 @@ def escalations(proof: Proof) -> None:
     Large batches: no table lock replaces row locks.
     """
     proof.empty()
-    proof.add(3000)
     before = _promotions(proof)
     if before is None:
-        proof.note("lock escalation", None, "the server does not count it")
+        proof.note("lock escalation", None, f"{_who(proof)} does not count it")
         return
+    proof.add(3000)
     _drain(next(proof.worker()), 1000)
     proof.store.purge_expired(Place.ARCHIVE, timedelta(seconds=-60), 3000)
     after = _promotions(proof) or 0
@@ -395,9 +417,13 @@ def plans(proof: Proof, rows: int) -> None:
     after = _scans(proof)
     ratio = f"claim of 50: {small:.1f} ms with 1000 rows, {large:.1f} ms with {2 * rows}"
     if before is None or after is None:
-        proof.note("plans of the hot statements", None, f"{ratio}; the server does not count scans")
+        proof.note("plans of the hot statements", None, f"{ratio}; {_who(proof)} does not count scans")
     else:
         proof.note("plans of the hot statements", after == before, f"{ratio}; {after - before} scans of JobsHot's rows")
+
+
+def _who(proof: Proof) -> str:
+    return "Babelfish" if proof.is_babelfish else "the server"
 
 
 def _claim_time(proof: Proof) -> float:
@@ -478,13 +504,18 @@ def _drain(claim: Callable[..., list[str]], want: int) -> list[str]:
 
 
 def _drop(proof: Proof) -> None:
+    """
+    Drops what this run, or one that was broken off, has left.
+    """
+    if is_babelfish(proof.database):
+        drop_procedures(proof.database)
     (tables,) = proof.text(
         "SELECT t.name FROM sys.tables AS t INNER JOIN sys.schemas AS s ON s.schema_id = t.schema_id "
         f"WHERE s.name = '{SCHEMA}';"
     )
     for (table,) in tables:
         proof.text(f"DROP TABLE [chokaq].{table};")
-    proof.text("DROP SCHEMA [chokaq];")
+    proof.text("DROP SCHEMA IF EXISTS [chokaq];")
 
 
 if __name__ == "__main__":

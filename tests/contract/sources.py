@@ -34,6 +34,11 @@ class StoreSource(Protocol):
         What another process gives to `open_address` to work on the same database.
         """
 
+    def load(self, count: int) -> int:
+        """
+        How much of a test's load is put on this database: all of it, or a tenth where it is very slow.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class SqliteSource:
@@ -58,6 +63,12 @@ class SqliteSource:
         """
         assert self.path is not None, "no other process can reach a database in memory"
         return f"sqlite:{self.path}"
+
+    def load(self, count: int) -> int:
+        """
+        All of it.
+        """
+        return count
 
 
 @dataclass(frozen=True, slots=True)

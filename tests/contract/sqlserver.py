@@ -8,14 +8,14 @@ import atexit
 import os
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
 
 from chokaq_core.config.connection_string import parse_connection_string
-from chokaq_core.domain.value import replace
 from chokaq_core.policy.sqlserver import SqlServerSettings
+from tests.support.babelfish import drop_procedures, is_babelfish, make_procedures, use_procedures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from chokaq_core.stores.sqlserver import SqlServerStore
     from chokaq_core.stores.sqlserver.batches import Batch
     from chokaq_core.stores.sqlserver.database import Database
-    from chokaq_core.stores.sqlserver.pool import Session
 
 VARIABLE = "CHOKAQ_TEST_SQLSERVER"
 NO_SERVER = f"{VARIABLE} names no SQL Server"
@@ -72,13 +71,19 @@ class SqlServerSource:
         """
         return f"sqlserver:{self.schema_name}"
 
+    def load(self, count: int) -> int:
+        """
+        A tenth on Babelfish.
+        """
+        return count // 10 if _is_slow(self.schema_name) else count
+
 
 def create_source() -> SqlServerSource:
     """
     An empty schema, or a skip where no server is named.
     """
     if VARIABLE not in os.environ:
-        pytest.skip(NO_SERVER)
+        without(Thing.SQL_SERVER, NO_SERVER)
     source = SqlServerSource(_own_schema())
     _database(source.schema_name).attempt(lambda session: session.run(_emptying(source.schema_name), [""], [_NOW]))
     return source
@@ -89,10 +94,8 @@ def open_schema(schema_name: str) -> Store:
     A store for another process of the same test.
     """
     database = _database(schema_name)
-    if is_babelfish():
-        from chokaq_core.stores.sqlserver.batches import load_batches  # noqa: PLC0415 - only where a server is named
-
-        database.batches = _calls(schema_name, load_batches(schema_name))
+    if is_babelfish(database):
+        use_procedures(database)
     return _store(database)
 
 
@@ -145,42 +148,14 @@ def _own_schema() -> str:
     database = _database(name)
     atexit.register(_drop, name)
     _store(database).prepare()
-    if is_babelfish():
-        for batch in database.batches.values():
-            database.attempt(partial(_create_procedure, name, batch))
-        database.batches = _calls(name, database.batches)
+    if is_babelfish(database):
+        make_procedures(database)
     return name
 
 
 @cache
-def is_babelfish() -> bool:
-    """
-    Whether the server is Babelfish for PostgreSQL, which has no READPAST and no row versioning to turn on and off.
-    """
-    text = "SELECT CAST(SERVERPROPERTY('babelfish') AS int);"
-    (((answer,),),) = _database("dbo").attempt(lambda session: session.run_text(text))
-    return bool(answer)
-
-
-def _create_procedure(schema_name: str, batch: Batch, session: Session) -> list[list[tuple[object, ...]]]:
-    """
-    Makes a procedure of the batch, for Babelfish alone; SQL Server gets the batches as they are.
-
-    Babelfish keeps every plan of a prepared batch that makes table variables, and slows down with each run; of a
-    procedure it keeps one.
-    """
-    types = ["varchar(26)", *(parameter.type for parameter in batch.parameters)]
-    head, *rest = batch.text.split("?")
-    body = head + "".join(f"@p{number}{part}" for number, part in enumerate(rest))
-    parameters = ", ".join(f"@p{number} {sql_type}" for number, sql_type in enumerate(types))
-    return session.run_text(f"CREATE PROCEDURE [{schema_name}].[do_{batch.name}] {parameters} AS\nBEGIN\n{body}\nEND")
-
-
-def _calls(schema_name: str, batches: dict[str, Batch]) -> dict[str, Batch]:
-    return {
-        name: replace(batch, text=f"EXECUTE [{schema_name}].[do_{name}] {', '.join('?' * (1 + len(batch.parameters)))}")
-        for name, batch in batches.items()
-    }
+def _is_slow(schema_name: str) -> bool:
+    return is_babelfish(_database(schema_name))
 
 
 @cache
@@ -204,7 +179,7 @@ def _drop(schema_name: str) -> None:
     tables = [*_EMPTIED, "SchemaMigrations"]
     text = "\n".join(f"DROP TABLE IF EXISTS [{schema_name}].{table};" for table in tables)
     database = _database(schema_name)
-    if is_babelfish():
-        text += "\n".join(f"DROP PROCEDURE IF EXISTS [{schema_name}].[do_{name}];" for name in database.batches)
+    if is_babelfish(database):
+        drop_procedures(database)
     database.attempt(lambda session: session.run_text(text))
     database.attempt(lambda session: session.run_text(f"DROP SCHEMA [{schema_name}];"))

@@ -56,23 +56,25 @@ def rivals(kind: StoreKind, source: StoreSource) -> Iterator[Sequence[Store]]:
 
 @pytest.mark.case("C-008")
 class TestDraining:
-    def test_eight_threads_start_every_job_once(self, rivals: Sequence[Store]) -> None:
-        _enqueue(rivals[0], 2000)
+    def test_eight_threads_start_every_job_once(self, rivals: Sequence[Store], source: StoreSource) -> None:
+        count = source.load(2000)
+        _enqueue(rivals[0], count)
 
         found = at_once([partial(drain, store, f"worker-{number}") for number, store in enumerate(rivals)])
 
-        _check_all_were_run_once(rivals[0], [job_id for ids in found for job_id in ids], 2000)
+        _check_all_were_run_once(rivals[0], [job_id for ids in found for job_id in ids], count)
 
     @pytest.mark.case("C-065")
     def test_eight_threads_in_each_of_three_processes_start_every_job_once(
         self, open_shared: Callable[[], Store], shared_source: StoreSource
     ) -> None:
         store = open_shared()
-        _enqueue(store, 5000)
+        count = shared_source.load(5000)
+        _enqueue(store, count)
 
         found = in_processes(3, "drain", shared_source.address, threads=THREADS)
 
-        _check_all_were_run_once(store, [job_id for ids in found for job_id in ids], 5000)
+        _check_all_were_run_once(store, [job_id for ids in found for job_id in ids], count)
 
 
 def _enqueue(store: Store, count: int, queues: int = 3) -> None:
@@ -90,19 +92,24 @@ def _check_all_were_run_once(store: Store, started: list[str], count: int) -> No
 
 @pytest.mark.case("C-020")
 class TestKeys:
-    def test_of_many_threads_with_one_key_one_creates_the_job(self, rivals: Sequence[Store]) -> None:
-        found = at_once([partial(enqueue_each_key, store, f"t{n}", n, 40) for n, store in enumerate(rivals)])
+    def test_of_many_threads_with_one_key_one_creates_the_job(
+        self, rivals: Sequence[Store], source: StoreSource
+    ) -> None:
+        keys = source.load(40)
 
-        _check_one_winner_for_each_key(rivals[0], [entry for entries in found for entry in entries], 40, THREADS)
+        found = at_once([partial(enqueue_each_key, store, f"t{n}", n, keys) for n, store in enumerate(rivals)])
+
+        _check_one_winner_for_each_key(rivals[0], [entry for entries in found for entry in entries], keys, THREADS)
 
     def test_of_many_processes_with_one_key_one_creates_the_job(
         self, open_shared: Callable[[], Store], shared_source: StoreSource
     ) -> None:
         store = open_shared()
+        keys = shared_source.load(50)
 
-        found = in_processes(3, "enqueue_keys", shared_source.address, threads=4, keys=50)
+        found = in_processes(3, "enqueue_keys", shared_source.address, threads=4, keys=keys)
 
-        _check_one_winner_for_each_key(store, [entry for entries in found for entry in entries], 50, 12)
+        _check_one_winner_for_each_key(store, [entry for entries in found for entry in entries], keys, 12)
 
 
 def _check_one_winner_for_each_key(store: Store, entries: list[list[str]], keys: int, callers: int) -> None:
@@ -166,26 +173,28 @@ def _running(store: Store, number: int) -> Lease:
 @pytest.mark.case("C-008")
 @pytest.mark.case("C-009")
 class TestLimits:
-    def test_a_limit_is_never_exceeded_however_many_claim(self, rivals: Sequence[Store]) -> None:
-        _enqueue(rivals[0], 200, queues=1)
+    def test_a_limit_is_never_exceeded_however_many_claim(self, rivals: Sequence[Store], source: StoreSource) -> None:
+        count = source.load(200)
+        _enqueue(rivals[0], count, queues=1)
         rivals[0].change_queue("queue-0", QueueChange(max_workers=5))
 
         with _Sampler(rivals[-1]) as sampler:
             at_once([partial(drain, store, f"worker-{number}") for number, store in enumerate(rivals)])
 
         assert 1 <= max(sampler.running) <= 5
-        assert rivals[0].counts().archive == 200
+        assert rivals[0].counts().archive == count
 
     def test_a_limit_holds_over_processes(self, open_shared: Callable[[], Store], shared_source: StoreSource) -> None:
         store = open_shared()
-        _enqueue(store, 200, queues=1)
+        count = shared_source.load(200)
+        _enqueue(store, count, queues=1)
         store.change_queue("queue-0", QueueChange(max_workers=3))
 
         with _Sampler(store) as sampler:
             in_processes(3, "drain", shared_source.address, threads=2)
 
         assert 1 <= max(sampler.running) <= 3
-        assert store.counts().archive == 200
+        assert store.counts().archive == count
 
 
 class _Sampler:
@@ -252,13 +261,14 @@ class TestOperatorsAgainstWorkers:
 
     @pytest.mark.case("C-060")
     def test_once_a_pause_has_returned_nothing_is_fetched_and_nothing_more_is_claimed(
-        self, rivals: Sequence[Store]
+        self, rivals: Sequence[Store], source: StoreSource
     ) -> None:
         *workers, operator = rivals
+        turns = source.load(30)
         _enqueue(operator, 700, queues=1)
 
         def claim(store: Store, worker_id: str) -> None:
-            for seq in range(1, 31):
+            for seq in range(1, turns + 1):
                 store.turn(Turn(worker_id, seq, want=1, prefetch=1))
 
         def claim_all() -> None:

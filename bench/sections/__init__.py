@@ -18,6 +18,7 @@ from bench.sections import (
     lateness,
     model,
     peers,
+    sqlserver,
     statements,
     throughput,
 )
@@ -43,6 +44,7 @@ SECTIONS: dict[str, Section] = {
     "deck": Section("Deck: each answer over HTTP on full tables beside nearly empty ones", deck.measure),
     "throughput": Section("Throughput: no-op jobs on SQLite files, medians (least – greatest)", throughput.measure),
     "peers": Section("Peers: the same jobs on other runners, medians (least – greatest)", peers.measure),
+    "sqlserver": Section("SQL Server: statements counted at the driver, and jobs a second", sqlserver.measure),
     "lateness": Section("Heartbeat beside 16 spinning handlers, 1,000 leases, 6 writing processes", lateness.measure),
     "latency": Section("Latency: enqueue to handler start, lone jobs on a lingering worker", latency.measure),
     "model": Section("Simulation: its model of one instance beside a measured one", model.measure),

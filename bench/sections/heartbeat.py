@@ -8,7 +8,9 @@ import asyncio
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from bench.counting import CountingStore
@@ -17,53 +19,76 @@ from bench.rig import Noop, attended, build_engine, lingering, wait_until
 from bench.size import Size
 from chokaq_core.contracts import Profile
 from chokaq_core.policy.heartbeat import HeartbeatRules
+from chokaq_core.ports import Store
 from chokaq_core.stores.sqlite import SqliteStore
 
 INTERVAL = timedelta(milliseconds=300)
+RUNNING = (1, 1_000)
 
 
 def measure(size: Size) -> Iterator[Figure]:
     """
     One running job, and a thousand.
     """
-    intervals = size.of(10, 4)
-    for running in (1, 1_000):
-        with tempfile.TemporaryDirectory(prefix="chokaq-bench-") as folder:
-            value = _statements_an_interval(Path(folder), running, intervals)
-        yield Figure(f"with {running:,} running {'job' if running == 1 else 'jobs'}", value, budget=promised(1))
+    for running in RUNNING:
+        with (
+            tempfile.TemporaryDirectory(prefix="chokaq-bench-") as folder,
+            closing(SqliteStore(Path(folder) / "jobs.db")) as store,
+        ):
+            store.prepare()
+            counting = CountingStore(store)
+            total = partial(getattr, counting, "total")
+            value = an_interval(counting, store, total, running, intervals=size.of(10, 4))
+        yield Figure(name_of(running), value, budget=promised(1))
 
 
-def _statements_an_interval(folder: Path, running: int, intervals: int) -> float:
+def name_of(running: int) -> str:
     """
-    Every statement counts: a worker whose slots are all taken has nothing to say but its heartbeat.
+    How the table names a worker with so many running jobs.
     """
-    store = SqliteStore(folder / "jobs.db")
-    store.prepare()
-    counting = CountingStore(store)
+    return f"with {running:,} running {'job' if running == 1 else 'jobs'}"
+
+
+def an_interval(
+    counting: CountingStore,
+    look: Store,
+    statements: Callable[[], int],
+    running: int,
+    *,
+    intervals: int,
+    interval: timedelta = INTERVAL,
+) -> float:
+    """
+    Statements of an interval. All count: a worker whose slots are all taken has nothing to say but its heartbeat.
+
+    Args:
+        counting: whose statements are counted.
+        look: the same jobs, looked at without being counted.
+        statements: how many there have been so far.
+    """
     profile, begun, release = _waiting_jobs()
-    rules = HeartbeatRules(interval_min=INTERVAL, interval_max=INTERVAL)
+    rules = HeartbeatRules(interval_min=interval, interval_max=interval)
     engine = build_engine(counting.as_store(), profile, lingering(running), heartbeat=rules)
     engine.producer.enqueue_many(Noop(n=n) for n in range(running))
     with attended(engine):
         wait_until(lambda: len(begun) == running, "all jobs run")
-        statements = _statements_of(counting, intervals)
-        silent = store.suspects(intervals * INTERVAL, running).jobs
+        total = _statements_of(counting, statements, intervals * interval + interval / 2)
+        silent = look.suspects(intervals * interval, running).jobs
         release()
-    store.close()
     if silent:
         raise AssertionError(f"{len(silent)} of {running} running jobs had no heartbeat")
-    return statements / intervals
+    return total / intervals
 
 
-def _statements_of(counting: CountingStore, intervals: int) -> int:
+def _statements_of(counting: CountingStore, statements: Callable[[], int], span: timedelta) -> int:
     """
-    Statements of so many intervals, counted from one heartbeat on.
+    Statements within a span, counted from one heartbeat on.
     """
     first = counting.calls["beat"]
     wait_until(lambda: counting.calls["beat"] > first, "the worker beats")
-    before = counting.total
-    time.sleep((intervals + 0.5) * INTERVAL.total_seconds())
-    return counting.total - before
+    before = statements()
+    time.sleep(span.total_seconds())
+    return statements() - before
 
 
 def _waiting_jobs() -> tuple[Profile, list[int], Callable[[], object]]:

@@ -7,6 +7,7 @@ more, and the counters add up; a healthy process then finishes everything.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -50,7 +51,7 @@ def met(cradle: Cradle, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, 
     found = {}
     for has_circuits in (False, True):
         folder = tmp_path_factory.mktemp("undisturbed")
-        _live(cradle, folder, Orders(str(folder), 0, {}, has_circuits), 0)
+        assert _live(cradle, folder, Orders(str(folder), 0, {}, has_circuits)) == 0
         survive(folder)
         found[has_circuits] = json.loads((folder / "met.json").read_text(encoding="utf-8"))
     return found
@@ -99,12 +100,17 @@ def test_a_process_killed_at_any_point_loses_nothing_and_doubles_nothing(
     for database in range(DATABASES):
         folder = tmp_path / f"{database}"
         folder.mkdir()
+        lives = itertools.count()
         for number in range(kills):
             has_circuits = number % 2 == 1
-            orders = Orders(str(folder), number, {}, has_circuits, point.step, str(point.moment))
-            if number:
-                orders = _varied(orders, roll, met[has_circuits][str(point)])
-            _live(cradle, folder, orders, -signal.SIGKILL)
+            orders = Orders(str(folder), 0, {}, has_circuits, point.step, str(point.moment))
+            varied = _varied(orders, roll, met[has_circuits][str(point)]) if number else orders
+            ended = _live(cradle, folder, replace(varied, round=next(lives)))
+            if ended == 0 and varied.number > 1:
+                # A faster life comes by some points less often than the one that was counted.
+                check(folder)
+                ended = _live(cradle, folder, replace(orders, round=next(lives)))
+            assert ended == -signal.SIGKILL
             check(folder)
         report.survived(point, kills, survive(folder))
 
@@ -117,11 +123,11 @@ def _varied(orders: Orders, roll: random.Random, met: int) -> Orders:
     return replace(orders, number=number, statement=roll.choice([None, 2, 3, 4, 5, 6, 8, 10, 12]))
 
 
-def _live(cradle: Cradle, folder: Path, orders: Orders, code: int) -> None:
+def _live(cradle: Cradle, folder: Path, orders: Orders) -> int:
     """
-    Prepares work for the scans and operators of one process, and lets it live.
+    Prepares work for the scans and operators of one process, and lets it live; answers how it ended, 0 for by itself.
     """
     ghosts = leave_work(folder / "jobs.db", orders.round)
     ended = cradle.run(replace(orders, ghosts=ghosts))
-    error = folder / "error.txt"
-    assert ended == code, error.read_text(encoding="utf-8") if error.exists() else "it was never killed"
+    assert ended in {0, -signal.SIGKILL}, (folder / "error.txt").read_text(encoding="utf-8")
+    return ended

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from chokaq_core.domain.events import Event, JobRef
     from chokaq_core.domain.failures import ErrorFacts, FailureReason
     from chokaq_core.domain.job import ArchivedJob, ClaimedJob, DeadJob, HotJob, Lease, NewJob, Place
+    from chokaq_core.domain.lanes import LaneFilter
     from chokaq_core.domain.listing import JobFilter, JobQuery, JobSummary, Pillar, Position
     from chokaq_core.domain.moves import Settlement
     from chokaq_core.domain.operator_log import LogEntry, LogNote
@@ -67,11 +68,14 @@ class EnqueueAnswer(Value):
     Outcomes in the order of the jobs.
 
     Attributes:
+        is_claimable: a job that was created may be claimed now: it is due, its queue open and below its limit, and its
+            type not held back by its circuit.
         is_worker_looking: a living worker has promised to look again.
         wake_in: a delayed wake is wanted for then; none for an earlier time is under way.
     """
 
     items: tuple[EnqueueItem, ...]
+    is_claimable: bool
     is_worker_looking: bool
     wake_in: timedelta | None = None
 
@@ -89,6 +93,7 @@ class Turn(Value):
         looks_again_within: the worker's promise, which spares producers a wake; zero promises nothing, and a claim that
             takes every free slot voids it.
         reports: what settled runs have to tell the circuits of their types; successes only for circuits that care.
+        lanes: where jobs may be claimed from; None for every lane.
     """
 
     worker_id: str
@@ -100,6 +105,7 @@ class Turn(Value):
     after_queue: str = ""
     looks_again_within: timedelta = timedelta(0)
     reports: tuple[CircuitReport, ...] = ()
+    lanes: LaneFilter | None = None
 
 
 class TurnAnswer(Value):
@@ -111,7 +117,8 @@ class TurnAnswer(Value):
         cancelled: ids whose settlement became Cancelled, because an operator had marked the job meanwhile.
         claimed: the jobs now leased to this worker, first to run first.
         is_full: as many were claimed as were wanted, so more may be waiting.
-        next_due_at: when nothing was left to claim: the earliest due time to come.
+        next_due_at: when nothing was left to claim: from when on a job may be claimed next, as far as is known. A type
+            that is held back waits for its circuit; for queues that are closed or at their limit nobody waits.
         has_open_queue: False when every queue is paused or inactive.
         last_queue: the next turn's `after_queue`.
         is_repeat: the turn had been committed before; nothing moved now.
@@ -250,13 +257,11 @@ class Demand(Value):
         claimable: due jobs that may be claimed now, counted up to a bound: not those of closed queues, beyond a
             queue's limit, or of types held back by their circuits.
         looking_workers: workers that have room and have promised to look again.
-        next_due_at: the earliest due time to come.
     """
 
     now: datetime
     claimable: int
     looking_workers: int
-    next_due_at: datetime | None
 
 
 class CancelOutcome(StrEnum):
@@ -292,25 +297,25 @@ class Edit(Value):
 class QueueRow(Value):
     """
     A queue's controls, with what waits and runs in it.
+
+    Attributes:
+        is_pending_complete: False when more jobs wait than were counted.
     """
 
     name: str
     is_paused: bool
     is_active: bool
-
-    Attributes:
-        is_pending_complete: False when more jobs wait than were counted.
     max_workers: int | None
     zombie_timeout: timedelta | None
     pending: int = 0
     running: int = 0
     lag: timedelta = timedelta(0)
+    is_pending_complete: bool = True
 
 
 class QueueChange(Value):
     """
     New controls for a queue. Fields left at None stay; limits are cleared by name in `clear`.
-    is_pending_complete: bool = True
     """
 
     is_paused: bool | None = None
@@ -640,13 +645,13 @@ class OperatorStore(Protocol):
     def queues(self) -> Sequence[QueueRow]:
         """
         All queues with their controls and what waits in them.
+
+        Ready jobs are counted up to `MAX_LOOK` in all: each queue up to its even share in whole hundreds, 100 at least.
         """
 
     def change_queue(self, name: str, change: QueueChange, note: LogNote | None = None) -> QueueRow:
         """
         Sets controls, creating the row if need be. Pausing gives back fetched jobs in the same transaction.
-
-        Ready jobs are counted up to `MAX_LOOK` in all: each queue up to its even share in whole hundreds, 100 at least.
         """
 
     def circuits(self) -> Sequence[Circuit]:

@@ -13,6 +13,7 @@ from chokaq_core.policy.idempotency import IdempotencyRules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from datetime import timedelta
 
     from chokaq_core.contracts.job import Job
     from chokaq_core.contracts.profile import Profile
@@ -60,6 +61,12 @@ class Catalog:
         The pipe-mode registration, or None.
         """
         return self._pipe
+
+    def timeouts(self) -> dict[str, timedelta]:
+        """
+        The timeouts of the registrations that have one of their own, by type key.
+        """
+        return {key: entry.timeout for key, entry in self._by_key.items() if entry.timeout is not None}
 
     def find(self, type_key: str) -> Registration | None:
         """

@@ -32,6 +32,7 @@ class Work(Value):
         settlements: settlements that need no decision.
         starts: fetched jobs that have a slot now.
         unfetched: fetched jobs to give back.
+        longest_timeout: of the jobs to claim; None for any.
         looks_again_within: the promise to look again; zero promises nothing.
     """
 
@@ -41,6 +42,7 @@ class Work(Value):
     unfetched: tuple[ClaimedJob, ...] = ()
     want: int = 0
     prefetch: int = 0
+    longest_timeout: timedelta | None = None
     looks_again_within: timedelta = timedelta(0)
 
     @property

@@ -29,17 +29,29 @@ GATHER_SECONDS = 0.001
 
 STUCK_SECONDS = 2.0
 """How long handlers that were told to stop may go on before a worker whose every slot they hold counts as exhausted."""
+CLAIM_SECONDS = 1.0
+"""How long a claim may take before the time of a claimed job begins; counted only for jobs claimed past the budget."""
 NEVER = float("inf")
 
 
 class Ledger:
     """
     The shared book of one process, with the waiting around it.
+
+    Args:
+        shortest_timeout: no job here has a shorter one.
     """
 
-    def __init__(self, rules: WorkerRules, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        rules: WorkerRules,
+        shortest_timeout: timedelta,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.capacity = rules.max_concurrency
         self._prefetch = rules.prefetch
+        self._shortest_timeout = shortest_timeout
         self._monotonic = monotonic
         self._book = Book()
         self._visits = Visits(rules)
@@ -47,6 +59,7 @@ class Ledger:
         self._is_in_trouble = False
         self._is_gathering = False
         self._watched_until = NEVER
+        self._claims_end_by = NEVER
         lock = threading.RLock()
         self._has_work = threading.Condition(lock)
         self._has_moved = threading.Condition(lock)
@@ -60,6 +73,7 @@ class Ledger:
         """
         with self._has_work:
             visit = self._visits.arrive(self._monotonic())
+            self._claims_end_by = NEVER
             self._is_in_trouble = False
             self._has_work.notify_all()
         return visit
@@ -140,6 +154,9 @@ class Ledger:
         Takes claimed jobs into the book before they start.
 
         A cancel that reached the heartbeat before the claim's answer came is passed on now.
+
+        Returns:
+            Whether a deadline is nearer than the watch knows, and the runs that were told to cancel.
         """
         now = self._monotonic()
         with self._has_runs:
@@ -152,9 +169,6 @@ class Ledger:
 
     def keep_cancel(self, lease: LeaseKey, by: str | None, retention: timedelta) -> None:
         """
-
-        Returns:
-            Whether a deadline is nearer than the watch knows, and the runs that were told to cancel.
         Keeps a cancel for a job that is about to start here; after `retention` it is forgotten.
         """
         now = self._monotonic()
@@ -217,20 +231,6 @@ class Ledger:
         _tell(expired, StopReason.TIMED_OUT)
         return expired, None if nearest == NEVER else max(0.0, nearest - now)
 
-    def lose(self, run: Run) -> bool:
-        """
-        Gives up a run whose lease is gone: nothing is stored for it. False if it had concluded anyway.
-        """
-        with self._has_work:
-            is_lost = self._abandon(run, None)
-        if is_lost:
-            _tell([run], StopReason.LEASE_LOST)
-        return is_lost
-
-    def occupants(self, job_ids: Iterable[str]) -> dict[str, Run]:
-        """
-        The runs of these jobs whose handlers go on here, abandoned ones included.
-        """
     def take_overstayed(self) -> tuple[list[Run], float | None]:
         """
         Runs whose handlers had their time to stop and go on, each once; and the seconds until more may have had it.
@@ -245,6 +245,20 @@ class Ledger:
         nearest = min((at for _, at in waiting if at > now), default=NEVER)
         return overstayed, None if nearest == NEVER else nearest - now
 
+    def lose(self, run: Run) -> bool:
+        """
+        Gives up a run whose lease is gone: nothing is stored for it. False if it had concluded anyway.
+        """
+        with self._has_work:
+            is_lost = self._abandon(run, None)
+        if is_lost:
+            _tell([run], StopReason.LEASE_LOST)
+        return is_lost
+
+    def occupants(self, job_ids: Iterable[str]) -> dict[str, Run]:
+        """
+        The runs of these jobs whose handlers go on here, abandoned ones included.
+        """
         with self._has_work:
             found = ((i, self._book.live.get(i) or self._book.abandoned.get(i)) for i in job_ids)
             return {job_id: run for job_id, run in found if run is not None}
@@ -416,7 +430,7 @@ class Ledger:
         return self._book.is_busy() or (len(self._visits) > 0 and not self._is_stopping)
 
     def _wants_claims(self) -> bool:
-        return not self._is_stopping and self._visits.want_claims(self._monotonic())
+        return not self._is_stopping and self._visits.have_budget(self._monotonic())
 
     def _wants_starts(self) -> bool:
         return self._wants_claims() and not self._is_clogged()
@@ -424,19 +438,38 @@ class Ledger:
     def _free_slots(self) -> int:
         return self.capacity - len(self._book.live) - len(self._book.abandoned)
 
+    def _wants_short_jobs(self) -> bool:
+        """
+        Whether every budget is spent, and jobs may end before the longest of those that still run.
+        """
+        if self._is_stopping or len(self._visits) == 0 or self._visits.have_budget(self._monotonic()):
+            return False
+        return self._time_left() >= self._shortest_timeout
+
+    def _time_left(self) -> timedelta:
+        """
+        The longest timeout that a job claimed past the budget may have.
+
+        What it is measured by never moves back, so that a slow claim makes no visit longer.
+        """
+        now = self._monotonic()
+        longest = max((run.deadline for run in self._book.live.values()), default=now)
+        self._claims_end_by = min(self._claims_end_by, longest)
+        return timedelta(seconds=max(0.0, self._claims_end_by - now - CLAIM_SECONDS))
+
     def _room(self) -> tuple[int, int]:
         """
-        How many jobs to claim for slots and for the wait behind them.
+        How many jobs to claim for slots and for the wait behind them; none waits past the budget.
         """
-        if not self._wants_starts():
-            return 0, 0
-        return max(0, self._free_slots()), max(0, self._prefetch - len(self._book.fetched))
+        if self._wants_starts():
+            return max(0, self._free_slots()), max(0, self._prefetch - len(self._book.fetched))
+        return (max(0, self._free_slots()), 0) if self._wants_short_jobs() else (0, 0)
 
     def _has_startable(self) -> bool:
         return bool(self._book.fetched) and (self._free_slots() > 0 or not self._wants_starts())
 
     def _is_look_due(self) -> bool:
-        return sum(self._room()) > 0 and self._visits.is_look_due(self._monotonic())
+        return self._seconds_to_look() == 0
 
     def _seconds_to_look(self) -> float | None:
         return self._visits.seconds_to_look(self._monotonic()) if sum(self._room()) > 0 else None
@@ -463,6 +496,7 @@ class Ledger:
             unfetched=unfetched,
             want=max(0, want - len(starts)),
             prefetch=prefetch,
+            longest_timeout=self._time_left() if self._wants_short_jobs() else None,
             looks_again_within=self._promise(),
         )
         if work.is_look:

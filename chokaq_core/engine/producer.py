@@ -232,7 +232,9 @@ class Producer:
         )
         if is_due:
             self._on_stored()
-        self._waker.enqueued(is_due=is_due, is_worker_looking=answer.is_worker_looking, wake_in=answer.wake_in)
+        self._waker.enqueued(
+            is_due=answer.is_claimable, is_worker_looking=answer.is_worker_looking, wake_in=answer.wake_in
+        )
 
 
 def _accepted(item: EnqueueItem) -> Accepted:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from chokaq_core.contracts.catalog import Catalog
     from chokaq_core.domain.failures import Outcome
     from chokaq_core.domain.job import EnqueueResult
+    from chokaq_core.domain.lanes import LaneFilter
     from chokaq_core.domain.moves import Settlement
     from chokaq_core.engine.book import Work
     from chokaq_core.engine.execution import Executor
@@ -95,6 +96,7 @@ class StoreThread:
         self._clock: tuple[datetime, float] | None = None
         self._pending: PendingTurn | None = None
         self._circuits: dict[str, Circuit] = {}
+        self._timeouts = catalog.timeouts()
 
     def run(self) -> None:
         """
@@ -136,8 +138,17 @@ class StoreThread:
             after_queue=self._last_queue,
             looks_again_within=work.looks_again_within,
             reports=self._reports(ended),
+            lanes=self._lanes(work),
         )
         return PendingTurn(turn, work, ended, tuple(held_back))
+
+    def _lanes(self, work: Work) -> LaneFilter | None:
+        """
+        Where to claim from, given how long the claimed jobs may run.
+        """
+        if not work.is_look or work.longest_timeout is None:
+            return None
+        return self._rules.execution.lanes_within(work.longest_timeout, self._timeouts)
 
     def _ended(self, run: Run, outcome: Outcome) -> Ended:
         """
@@ -234,7 +245,8 @@ class StoreThread:
         """
         Lets the waker know whether this worker is full, and of a due time that nobody else comes for.
         """
-        if pending.work.is_look:
+        # A look at some lanes says nothing of the others, where more may wait all the same.
+        if pending.work.is_look and (answer.is_full or pending.turn.lanes is None):
             self._waker.looked(is_full=answer.is_full)
         if answer.wake_in is not None:
             self._waker.put_off(answer.wake_in)

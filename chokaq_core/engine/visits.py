@@ -89,23 +89,17 @@ class Visits:
         self._next_look_at = 0.0
         self._is_look_asked = True
 
-    def want_claims(self, now: float) -> bool:
+    def have_budget(self, now: float) -> bool:
         """
         Whether any visit still has budget.
         """
         return any(now < visit.budget_ends_at for visit in self._open)
 
-    def is_look_due(self, now: float) -> bool:
+    def seconds_to_look(self, now: float) -> float:
         """
-        Whether it is time to look for work.
+        Seconds until the next look; 0 when it is due.
         """
-        return self.want_claims(now) and now >= self._next_look_at
-
-    def seconds_to_look(self, now: float) -> float | None:
-        """
-        Seconds until the next look; None when nobody wants one.
-        """
-        return max(0.0, self._next_look_at - now) if self.want_claims(now) else None
+        return max(0.0, self._next_look_at - now)
 
     def look_begins(self, now: float) -> None:
         """

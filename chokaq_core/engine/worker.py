@@ -108,7 +108,8 @@ class Engine:
         self._events = events
         self._rules = rules
         self._on_exhausted = on_exhausted
-        self._ledger = Ledger(rules.worker)
+        shortest_timeout = rules.execution.shortest(catalog.timeouts().values())
+        self._ledger = Ledger(rules.worker, shortest_timeout)
         self._waker = Waker(wakes, events)
         self._reach = Reach(self.worker_id, events)
         self.producer = Producer(

@@ -69,19 +69,19 @@ def signal_of(outcome: Outcome | None) -> CircuitSignal:
             return CircuitSignal.RELEASED
 
 
-def is_closed_to(circuit: Circuit, rules: CircuitRules, now: datetime) -> bool:
+def held_until(circuit: Circuit, rules: CircuitRules, now: datetime) -> datetime | None:
     """
-    Whether claims skip the type now.
+    Until when claims skip the type, unless its probe ends before; None where they do not skip it.
 
     A time further off than the rules put it was written before the clock was set back; nobody waits for it.
     """
     match circuit.state:
         case CircuitState.OPEN:
-            return circuit.reset_at is not None and now < circuit.reset_at <= now + rules.break_duration
+            return _ahead(circuit.reset_at, now, rules.break_duration)
         case CircuitState.HALF_OPEN:
-            return circuit.probe_until is not None and now < circuit.probe_until <= now + rules.probe_timeout
+            return _ahead(circuit.probe_until, now, rules.probe_timeout)
         case CircuitState.CLOSED:
-            return False
+            return None
 
 
 def probe(circuit: Circuit, rules: CircuitRules, *, job_id: str, worker_id: str, now: datetime) -> Change:
@@ -114,6 +114,10 @@ def hear(circuit: Circuit, report: CircuitReport, rules: CircuitRules, now: date
             return _hear_probe(circuit, report.signal, rules, now)
         case _:
             return Change(circuit)
+
+
+def _ahead(until: datetime | None, now: datetime, longest: timedelta) -> datetime | None:
+    return until if until is not None and now < until <= now + longest else None
 
 
 def _hear_closed(circuit: Circuit, signal: CircuitSignal, rules: CircuitRules, now: datetime) -> Change:

@@ -6,8 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
+from chokaq_core.domain.lanes import LaneFilter
 from chokaq_core.domain.value import Value, field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class ExecutionRules(Value):
@@ -24,6 +29,22 @@ class ExecutionRules(Value):
         The wall-clock limit for a job of this queue whose registration asks for `own`.
         """
         return own if own is not None else self.queue_timeouts.get(queue, self.default_timeout)
+
+    def shortest(self, own: Iterable[timedelta]) -> timedelta:
+        """
+        The shortest limit that any job may have, where registrations ask for `own`.
+        """
+        return min((*own, *self.queue_timeouts.values(), self.default_timeout))
+
+    def lanes_within(self, most: timedelta, own: Mapping[str, timedelta]) -> LaneFilter:
+        """
+        The lanes whose jobs have a limit of at most `most`, where registrations of types ask for `own`.
+        """
+        return LaneFilter(
+            types={type_key: timeout <= most for type_key, timeout in own.items()},
+            queues={queue: timeout <= most for queue, timeout in self.queue_timeouts.items()},
+            others=self.default_timeout <= most,
+        )
 
 
 class WorkerRules(Value):

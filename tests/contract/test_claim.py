@@ -10,12 +10,79 @@ import pytest
 
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import ClaimedJob, Lease, Place, Status
+from chokaq_core.domain.lanes import LaneFilter
 from chokaq_core.domain.moves import complete, dead_letter, postpone, release, retry
 from chokaq_core.ports import Edit
 from tests.contract.stages import BOOM, MINUTE, OTHER_WORKER, SECOND, WORKER, Ending, Stage, changed
 from tests.support.clock import NOON
 
 MICROSECOND = timedelta(microseconds=1)
+
+
+class TestLanes:
+    """
+    A claim that may take from some lanes alone.
+    """
+
+    @pytest.mark.parametrize(
+        "lanes,expected",
+        [
+            (None, ["mail a", "mail b", "reports a", "reports b"]),
+            (LaneFilter({}, {}, others=True), ["mail a", "mail b", "reports a", "reports b"]),
+            (LaneFilter({}, {}, others=False), []),
+            (LaneFilter({"a": True}, {}, others=False), ["mail a", "reports a"]),
+            (LaneFilter({"a": False}, {}, others=True), ["mail b", "reports b"]),
+            (LaneFilter({}, {"mail": True}, others=False), ["mail a", "mail b"]),
+            (LaneFilter({}, {"mail": False}, others=True), ["reports a", "reports b"]),
+            (LaneFilter({"a": True}, {"reports": True}, others=False), ["mail a", "reports a", "reports b"]),
+            (
+                LaneFilter({"a": True, "b": False}, {"mail": False, "reports": True}, others=True),
+                ["mail a", "reports a"],
+            ),
+            (LaneFilter({"A": True, "aa": True, "'\\\"": True}, {"Mail": True}, others=False), []),
+        ],
+    )
+    def test_the_type_decides_before_the_queue_and_that_before_the_rest(
+        self, stage: Stage, lanes: LaneFilter | None, expected: list[str]
+    ) -> None:
+        for queue in ("mail", "reports"):
+            for type_key in ("a", "b"):
+                stage.add(queue=queue, type_key=type_key)
+
+        claimed = stage.turn(want=10, lanes=lanes).claimed
+
+        assert sorted(f"{job.queue} {job.type_key}" for job in claimed) == expected
+
+    def test_what_is_left_out_is_claimed_by_the_next_turn_that_may(self, stage: Stage) -> None:
+        first, second = stage.add(type_key="slow.v1"), stage.add(type_key="quick.v1")
+        quick_only = LaneFilter({"quick.v1": True}, {}, others=False)
+
+        narrow = stage.turn(want=2, lanes=quick_only)
+
+        assert [job.lease.job_id for job in narrow.claimed] == [second.id]
+        assert not narrow.is_full
+        assert stage.claim(2) == [first.id]
+
+    def test_a_repeat_gives_the_jobs_of_its_lanes_again(self, stage: Stage) -> None:
+        stage.add(type_key="slow.v1")
+        quick = stage.add(type_key="quick.v1")
+        turn = stage.next_turn(want=2, lanes=LaneFilter({"quick.v1": True}, {}, others=False))
+
+        answers = [stage.store.turn(turn) for _ in range(2)]
+
+        assert [[job.lease.job_id for job in answer.claimed] for answer in answers] == [[quick.id], [quick.id]]
+
+    def test_what_a_turn_gives_back_it_may_claim_again(self, stage: Stage) -> None:
+        slow, quick = stage.fetched(type_key="slow.v1"), stage.fetched(type_key="quick.v1")
+
+        answer = stage.turn(
+            settlements=(release(slow.lease), release(quick.lease)),
+            want=2,
+            lanes=LaneFilter({"quick.v1": True}, {}, others=False),
+        )
+
+        assert [(job.lease.job_id, job.lease.number) for job in answer.claimed] == [(quick.lease.job_id, 2)]
+        assert stage.hot(slow.lease.job_id).status is Status.PENDING
 
 
 class TestWhatAClaimDoes:

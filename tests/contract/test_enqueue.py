@@ -35,7 +35,7 @@ def test_a_new_job_is_stored_with_every_value_given(stage: Stage) -> None:
 
     answer = stage.store.enqueue([job])
 
-    assert answer == EnqueueAnswer((EnqueueItem(CREATED, "018f-a.B_c~1"),), is_worker_looking=False)
+    assert answer == EnqueueAnswer((EnqueueItem(CREATED, "018f-a.B_c~1"),), is_claimable=True, is_worker_looking=False)
     assert stage.store.find("018f-a.B_c~1") == HotJob(
         id="018f-a.B_c~1",
         queue="mail",
@@ -293,7 +293,7 @@ def test_a_batch_of_a_thousand_is_stored_whole_and_its_repeat_answers_the_same(s
 
 
 def test_an_empty_batch_is_answered_with_nothing(stage: Stage) -> None:
-    assert stage.store.enqueue([]) == EnqueueAnswer((), is_worker_looking=False)
+    assert stage.store.enqueue([]) == EnqueueAnswer((), is_claimable=False, is_worker_looking=False)
 
 
 class TestIsAWorkerLooking:

@@ -218,12 +218,8 @@ class TestClaimable:
 
         assert _claimable(stage) == 0
 
-    def test_the_next_due_time_is_that_of_the_earliest_job_to_come(self, stage: Stage) -> None:
-        assert stage.store.demand(1000) == Demand(NOON, claimable=0, looking_workers=0, next_due_at=None)
-
-        stage.add(delay=2 * MINUTE)
-        stage.add(delay=MINUTE)
-        assert stage.store.demand(1000).next_due_at == NOON + MINUTE
+    def test_of_an_empty_store_there_is_none(self, stage: Stage) -> None:
+        assert stage.store.demand(1000) == Demand(NOON, claimable=0, looking_workers=0)
 
 
 def _claimable(stage: Stage, bound: int = 1000) -> int:

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 
-from chokaq_core.contracts import JobContext
+from chokaq_core.contracts import JobContext, Profile
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.job import HotJob, Status
 from chokaq_core.domain.value import replace
@@ -23,13 +24,20 @@ from tests.support.engine import (
     Rig,
     join,
     profile_of,
+    rests,
     wait,
-    wait_until,
 )
 from tests.support.faulty_store import FaultyStore
+from tests.support.polling import WAIT_SECONDS, wait_until
 
 HOUR = timedelta(hours=1)
 PATIENT = replace(QUICK_WORKER, polling_interval=HOUR, no_queues_sleep_interval=HOUR)
+
+
+class Long(Note):
+    """
+    A note whose handler may take long.
+    """
 
 
 def finds_nothing(answer: TurnAnswer) -> bool:
@@ -114,7 +122,7 @@ def test_no_store_is_called_between_visits(open_rig: OpenRig, faulty: FaultyStor
     rig.visit()
     seen = faulty.total_calls()
 
-    time.sleep(0.3)
+    rig.wait_until_at_rest()
 
     assert faulty.total_calls() == seen
 
@@ -242,13 +250,16 @@ def test_fetched_jobs_of_a_queue_that_is_paused_go_back_unstarted(open_rig: Open
 
 
 def test_a_queues_limit_holds_across_engines(open_rig: OpenRig, open_file: Callable[[], Store]) -> None:
-    lock, running, most = threading.Lock(), [0], [0]
+    """
+    Three jobs wait for each other, so that three must run at once; a fourth beside them would show.
+    """
+    lock, running, most, three = threading.Lock(), [0], [0], threading.Barrier(3)
 
     def work(job: Note) -> None:
         with lock:
             running[0] += 1
             most[0] = max(most[0], running[0])
-        time.sleep(0.005)
+        three.wait(WAIT_SECONDS)
         with lock:
             running[0] -= 1
 
@@ -262,20 +273,20 @@ def test_a_queues_limit_holds_across_engines(open_rig: OpenRig, open_file: Calla
             join(visit)
 
     assert rigs[0].store.counts().archive == 60
-    assert most[0] <= 3
+    assert most[0] == 3
 
 
 # Several visits
 
 
 def test_overlapping_visits_run_no_more_than_the_capacity_at_once(open_rig: OpenRig) -> None:
-    lock, running, most = threading.Lock(), set[str](), [0]
+    lock, running, most, four = threading.Lock(), set[str](), [0], threading.Barrier(4)
 
     def work(job: Note, ctx: JobContext) -> None:
         with lock:
             running.add(ctx.job_id)
             most[0] = max(most[0], len(running))
-        time.sleep(0.002)
+        four.wait(WAIT_SECONDS)
         with lock:
             running.discard(ctx.job_id)
 
@@ -298,8 +309,8 @@ def test_the_last_one_out_waits_for_what_runs(open_rig: OpenRig, gates: Gates) -
 
     rig.events.wait_for(EventName.JOB_STARTED)
     wait_until(lambda: sum(visit.is_alive() for visit in visits) == 1)
-    time.sleep(0.1)
-    assert sum(visit.is_alive() for visit in visits) == 1
+    (last,) = (visit for visit in visits if visit.is_alive())
+    wait_until(lambda: rests(last))
     may_end.set()
     for visit in visits:
         join(visit)
@@ -350,6 +361,59 @@ def test_a_visit_whose_budget_is_spent_claims_no_more_and_hands_over(open_rig: O
     assert len(runs) == 1
     left = [job for job_id in ids if isinstance(job := rig.store.find(job_id), HotJob)]
     assert [(job.status, job.attempt) for job in left] == [(Status.PENDING, 0)] * 5
+    assert rig.wakes.delays == [None]
+
+
+def test_a_long_job_idles_no_visit_whose_budget_is_spent(open_rig: OpenRig, gates: Gates) -> None:
+    """
+    Jobs that must end before it are run beside it; others are left, and handed over.
+    """
+    may_end, ran = gates.new(), list[str]()
+
+    def work(job: Note) -> None:
+        ran.append(job.text)
+        if job.text == "long":
+            wait(may_end)
+
+    profile = Profile("budget")
+    profile.handler("long.v1", job_type=Long, timeout=10 * MINUTE)(work)
+    profile.handler("short.v1", job_type=Note, timeout=MINUTE)(work)
+    rig = open_rig(profile, worker=replace(QUICK_WORKER, drain_budget=200 * MILLISECOND))
+
+    rig.enqueue(Long(text="long"))
+    with rig.visiting():
+        rig.events.wait_for(EventName.JOB_STARTED)
+        wait_until(lambda: not _wants_claims(rig))
+        others = [rig.enqueue(Long(text="other")) for _ in range(3)]
+        ids = [rig.enqueue(Note(text="short")) for _ in range(12)]
+        for job_id in ids:
+            rig.events.wait_for(EventName.JOB_SUCCEEDED_ARCHIVED, job_id)
+        may_end.set()
+
+    assert Counter(ran) == {"long": 1, "short": 12}
+    assert [rig.hot(job_id).status for job_id in others] == [Status.PENDING] * 3
+
+
+def test_a_look_at_short_jobs_alone_keeps_the_hand_over_of_what_it_left(open_rig: OpenRig, gates: Gates) -> None:
+    may_end = gates.new()
+    profile = Profile("budget")
+    profile.handler("long.v1", job_type=Long, timeout=10 * MINUTE)(lambda job: wait(may_end))
+    profile.handler("short.v1", job_type=Note, timeout=MINUTE)(lambda job: None)
+    rig = open_rig(profile, worker=replace(QUICK_WORKER, max_concurrency=2, drain_budget=200 * MILLISECOND))
+    rig.enqueue(Long())
+    rig.enqueue(Long())
+    rig.enqueue(Long())
+    rig.wakes.delays.clear()
+
+    with rig.visiting():
+        rig.events.wait_for(EventName.JOB_STARTED, count=2)
+        wait_until(lambda: not _wants_claims(rig))
+        rig.engine.set_capacity(3)
+        short = rig.enqueue()
+        rig.events.wait_for(EventName.JOB_SUCCEEDED_ARCHIVED, short)
+        rig.wakes.delays.clear()
+        may_end.set()
+
     assert rig.wakes.delays == [None]
 
 
@@ -434,14 +498,22 @@ def test_a_wake_that_cannot_be_sent_at_the_end_of_a_visit_is_told_and_forgotten(
 
 
 def test_a_worker_that_stays_full_recruits_another_one_every_two_seconds_at_most(open_rig: OpenRig) -> None:
-    rig = open_rig(profile_of(lambda job: time.sleep(0.01)), worker=ONE_AT_A_TIME)
-    open_rig(profile_of(lambda job: None)).enqueue_many(150)
+    """
+    Each job brings the next one, so that every look is full, until the worker has asked for help twice.
+    """
+
+    def work(job: Note) -> None:
+        if len(rig.wakes.delays) < 2:
+            producer.enqueue()
+
+    rig, producer = open_rig(profile_of(work), worker=ONE_AT_A_TIME), open_rig(profile_of(work))
+    producer.enqueue_many(2)
     began_at = time.monotonic()
 
     rig.visit()
 
     assert rig.wakes.delays[0] is None
-    assert len(rig.wakes.delays) <= 2 + (time.monotonic() - began_at) / 2
+    assert 2 <= len(rig.wakes.delays) <= 2 + (time.monotonic() - began_at) / 2
 
 
 def _open_visits(rig: Rig) -> int:
@@ -449,4 +521,4 @@ def _open_visits(rig: Rig) -> int:
 
 
 def _wants_claims(rig: Rig) -> bool:
-    return rig.engine._ledger._visits.want_claims(time.monotonic())  # noqa: SLF001 - the same for its budget
+    return rig.engine._ledger._visits.have_budget(time.monotonic())  # noqa: SLF001 - the same for its budget

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from chokaq_core.domain import moves
 from chokaq_core.domain.failures import Interrupted, Succeeded, TimedOut
 from chokaq_core.domain.job import ClaimedJob, EnqueueResult, Lease, Status
@@ -42,7 +44,7 @@ def _ledger(seconds: Seconds, *, capacity: int = 4, prefetch: int = 0) -> Ledger
         idle_linger=2 * SECOND,
         drain_budget=60 * SECOND,
     )
-    return Ledger(rules, monotonic=seconds)
+    return Ledger(rules, 5 * SECOND, monotonic=seconds)
 
 
 def _job(job_id: str, *, number: int = 1, status: Status = Status.PROCESSING) -> ClaimedJob:
@@ -172,6 +174,108 @@ def test_fetched_jobs_start_when_a_slot_is_free_and_are_given_back_when_no_more_
     assert starting.starts == (first,)
     assert ending is not None
     assert (ending.starts, ending.unfetched) == ((), (second,))
+
+
+def _past_the_budget(ledger: Ledger, seconds: Seconds, *deadlines: float) -> list[Run]:
+    """
+    Runs with these seconds left, on a ledger whose one visit has spent its budget of a minute.
+    """
+    first = ledger.next_work()
+    assert first is not None
+    runs = [_run(f"job-{number}") for number in range(len(deadlines))]
+    ledger.hold(runs, [])
+    ledger.turn_taken(first, FOUND_NOTHING)
+    seconds.now += 61
+    for run, left in zip(runs, deadlines, strict=True):
+        run.deadline = seconds.now + left
+    return runs
+
+
+def test_past_the_budget_only_jobs_are_claimed_that_end_before_the_longest_one_that_runs() -> None:
+    seconds = Seconds()
+    ledger = _ledger(seconds, capacity=4, prefetch=2)
+    ledger.arrive()
+    _past_the_budget(ledger, seconds, 100.0, 20.0)
+
+    work = ledger.next_work()
+
+    assert work is not None
+    assert (work.want, work.prefetch) == (2, 0)
+    assert work.looks_again_within == timedelta(0)
+    assert work.longest_timeout is not None
+    assert work.longest_timeout == pytest.approx(99 * SECOND, abs=0.1 * SECOND)
+
+
+def test_within_the_budget_jobs_of_any_length_are_claimed() -> None:
+    ledger = _ledger(Seconds())
+    ledger.arrive()
+
+    work = ledger.next_work()
+
+    assert work is not None
+    assert (work.want, work.longest_timeout) == (4, None)
+
+
+def test_past_the_budget_nobody_looks_once_no_job_is_short_enough() -> None:
+    seconds = Seconds()
+    ledger = _ledger(seconds)
+    ledger.arrive()
+    (run,) = _past_the_budget(ledger, seconds, 6.1)
+    assert ledger._is_look_due()  # noqa: SLF001 - `next_work` would wait for ever where none is due
+
+    seconds.now += 0.2
+
+    assert not ledger._is_look_due()  # noqa: SLF001
+    ledger.run_ended(run, Succeeded())
+    work = ledger.next_work()
+    assert work is not None
+    assert (work.want, work.longest_timeout) == (0, None)
+
+
+def test_a_claim_that_took_long_moves_the_end_of_the_visit_no_further() -> None:
+    seconds = Seconds()
+    ledger = _ledger(seconds)
+    ledger.arrive()
+    _past_the_budget(ledger, seconds, 20.0)
+    work = ledger.next_work()
+    assert work is not None
+    late = _run("job-late")
+    seconds.now += 10
+    late.deadline = seconds.now + 19
+    ledger.hold([late], [])
+    ledger.turn_taken(work, FOUND_NOTHING)
+    seconds.now += 2
+
+    again = ledger.next_work()
+
+    assert again is not None
+    assert again.longest_timeout == pytest.approx(7 * SECOND, abs=0.1 * SECOND)
+
+
+def test_a_fresh_visit_may_claim_whatever_was_left_out_before() -> None:
+    seconds = Seconds()
+    ledger = _ledger(seconds)
+    ledger.arrive()
+    _past_the_budget(ledger, seconds, 20.0)
+    bounded = ledger.next_work()
+    assert bounded is not None
+    ledger.turn_taken(bounded, FOUND_NOTHING)
+
+    ledger.arrive()
+    work = ledger.next_work()
+
+    assert bounded.longest_timeout is not None
+    assert work is not None
+    assert (work.want, work.longest_timeout) == (3, None)
+
+
+def test_without_anything_that_runs_the_budget_is_the_end() -> None:
+    seconds = Seconds()
+    ledger = _ledger(seconds)
+    ledger.arrive()
+    _past_the_budget(ledger, seconds)
+
+    assert not ledger._is_look_due()  # noqa: SLF001 - `next_work` would wait for ever where none is due
 
 
 def test_all_that_is_held_or_about_to_be_stored_is_accounted_for() -> None:

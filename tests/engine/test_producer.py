@@ -485,17 +485,22 @@ def test_a_wake_that_cannot_be_sent_is_told_and_the_job_is_stored_all_the_same(o
     assert [str(event.error) for event in told] == ["queue service away"] * 2
 
 
-def test_work_that_may_not_run_now_still_gets_its_one_wake(open_rig: OpenRig) -> None:
-    """
-    A producer does not ask whether the queue is paused; the worker that comes for nothing ends at once.
-    """
+def test_work_that_may_not_run_now_wakes_nobody_until_its_queue_is_opened(open_rig: OpenRig) -> None:
     rig = open_rig(profile_of(lambda job: None))
     rig.store.change_queue("default", QueueChange(is_paused=True))
 
     job_id = rig.run()
+    rig.enqueue(delay=MINUTE)
 
-    assert rig.wakes.delays == [None]
+    assert rig.wakes.delays == []
     assert rig.hot(job_id).status is Status.PENDING
+    rig.store.change_queue("default", QueueChange(is_paused=False))
+    rig.engine.expect_work()
+    rig.visit()
+    assert rig.archived(job_id)
+    assert rig.wakes.delays[0] is None
+    assert rig.wakes.delays[1] is not None
+    assert len(rig.wakes.delays) == 2
 
 
 def test_an_enqueue_while_the_store_is_away_raises_and_a_repeat_with_the_same_id_is_safe(

@@ -101,11 +101,11 @@ def test_a_look_from_before_a_visit_says_nothing_about_it() -> None:
 def test_no_claims_are_wanted_once_every_budget_is_spent() -> None:
     visits = Visits(RULES)
     visits.arrive(100.0)
-    assert visits.want_claims(159.9)
-    assert not visits.want_claims(160.0)
+    assert visits.have_budget(159.9)
+    assert not visits.have_budget(160.0)
 
     visits.arrive(160.0)
-    assert visits.want_claims(160.0)
+    assert visits.have_budget(160.0)
 
 
 def test_a_fresh_visit_promises_nothing_since_it_may_end_at_once() -> None:

@@ -169,7 +169,7 @@ class Instance:
     def __init__(self, world: World, number: int) -> None:
         self._world = world
         self._id = f"worker-{number}"
-        self._ledger = SteppedLedger(world.rules, monotonic=lambda: world.now)
+        self._ledger = SteppedLedger(world.rules, ExecutionRules().default_timeout, monotonic=lambda: world.now)
         self._waker = Waker(world.queue, Silence(), monotonic=lambda: world.now)
         self._store_thread = SteppedStoreThread(
             worker_id=self._id,
@@ -225,6 +225,7 @@ class Instance:
         Runs jobs, each for as long as the scenario says.
         """
         for run in runs:
+            run.deadline = self._world.now + run.timeout.total_seconds()
             self._world.runs[run.lease.job_id] += 1
             self._world.started.append((self._world.now, run.job.due_at.timestamp() - NOON.timestamp()))
             self._world.after(self._world.job_seconds, partial(self._end, run))
@@ -336,7 +337,7 @@ class World:
             batch = jobs[start : start + 1000]
             answer = self.store.enqueue(batch)
             self._producer.enqueued(
-                is_due=any(job.is_due_at_once for job in batch),
+                is_due=answer.is_claimable,
                 is_worker_looking=answer.is_worker_looking,
                 wake_in=answer.wake_in,
             )

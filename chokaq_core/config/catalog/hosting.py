@@ -61,7 +61,8 @@ FUNCTIONS = Section(
             ("worker.drain_budget",),
             duration(),
             timedelta(minutes=4),
-            purpose="How long one run of the worker function claims jobs before it hands over.",
+            purpose="How long one run of the worker function claims jobs of any length. After that, while jobs still "
+            "run, it claims only such as time out before the longest of them.",
             change="`functionTimeout` in host.json is short, or longer runs shall save hand-overs.",
         ),
         Setting(

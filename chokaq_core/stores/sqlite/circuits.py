@@ -8,7 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from chokaq_core.domain.circuit import Circuit, CircuitEvent, CircuitReport, CircuitState
-from chokaq_core.policy.circuit import CircuitRules, hear, is_closed_to, probe, release
+from chokaq_core.policy.circuit import CircuitRules, hear, held_until, probe, release
 from chokaq_core.stores.sqlite.rows import micros, moment, moment_or_none
 
 if TYPE_CHECKING:
@@ -66,8 +66,21 @@ class Board:
         """
         Whether claims skip the type.
         """
+        return self.held_until(type_key) is not None
+
+    def held_until(self, type_key: str) -> int | None:
+        """
+        Until when claims skip the type; None where they do not skip it.
+        """
         circuit = self._circuits.get(type_key)
-        return circuit is not None and is_closed_to(circuit, self._rules, self._now)
+        until = None if circuit is None else held_until(circuit, self._rules, self._now)
+        return None if until is None else micros(until)
+
+    def knows(self, type_key: str) -> bool:
+        """
+        Whether the type has ever failed.
+        """
+        return type_key in self._circuits
 
     def needs_probe(self, type_key: str) -> bool:
         """
@@ -97,11 +110,11 @@ class Board:
         circuit = self._circuits.get(type_key)
         return 0 if circuit is None else circuit.generation
 
-    def held(self) -> list[str]:
+    def held(self) -> dict[str, int]:
         """
-        Types that claims skip.
+        Types that claims skip, each with the time until which they do.
         """
-        return [key for key in self._circuits if self.is_closed_to(key)]
+        return {key: until for key in self._circuits if (until := self.held_until(key)) is not None}
 
     def probing(self) -> list[str]:
         """

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from chokaq_core.domain.job import ClaimedJob
+    from chokaq_core.domain.lanes import LaneFilter
     from chokaq_core.ports import Turn
     from chokaq_core.stores.sqlite.circuits import Board
     from chokaq_core.stores.sqlite.database import Transaction
@@ -56,7 +57,7 @@ def claim(transaction: Transaction, turn: Turn, board: Board) -> tuple[tuple[Cla
     if room <= 0:
         return (), turn.after_queue
     transaction.change("claim_promote", promote=MAX_BATCH)
-    lanes = _open_lanes(transaction, board)
+    lanes = _open_lanes(transaction, board, turn.lanes)
     if not lanes:
         return (), turn.after_queue
     pick = _pick(transaction, lanes, room, turn.after_queue)
@@ -79,7 +80,7 @@ def claim_again(transaction: Transaction, worker_id: str, leases: dict[str, int]
     ]
 
 
-def _open_lanes(transaction: Transaction, board: Board) -> list[Lane]:
+def _open_lanes(transaction: Transaction, board: Board, wanted: LaneFilter | None) -> list[Lane]:
     """
     Lanes that may be claimed from. A type that needs a probe has one lane of one job: its best in all queues with room.
     """
@@ -87,6 +88,8 @@ def _open_lanes(transaction: Transaction, board: Board) -> list[Lane]:
     probing: dict[str, Lane] = {}
     for lane in _lanes_with_room(transaction):
         if board.is_closed_to(lane.type_key):
+            continue
+        if wanted is not None and not wanted.lets(lane.queue, lane.type_key):
             continue
         if not board.needs_probe(lane.type_key):
             lanes.append(lane)

@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING
 
 from chokaq_core.domain.errors import StoreRefusedError
 from chokaq_core.ports import EnqueueAnswer, EnqueueItem, EnqueueOutcome
+from chokaq_core.stores.sqlite.circuits import Board
 from chokaq_core.stores.sqlite.rows import micros, span_micros
-from chokaq_core.stores.sqlite.waking import ask_for_wake
+from chokaq_core.stores.sqlite.waking import Outlook, ask_for_wake
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from chokaq_core.domain.job import NewJob
+    from chokaq_core.policy.circuit import CircuitRules
     from chokaq_core.stores.sqlite.database import Transaction
+    from chokaq_core.stores.sqlite.waking import Waiting
 
 _LAST_MICROSECOND = 253_402_300_799_999_999
 """9999-12-31T23:59:59.999999Z."""
 
 
-def enqueue(transaction: Transaction, jobs: Sequence[NewJob]) -> EnqueueAnswer:
+def enqueue(transaction: Transaction, jobs: Sequence[NewJob], circuit_rules: CircuitRules) -> EnqueueAnswer:
     """
     Writes the jobs, taking them all for new; only where that was wrong each of them is judged.
     """
@@ -34,10 +37,14 @@ def enqueue(transaction: Transaction, jobs: Sequence[NewJob]) -> EnqueueAnswer:
             msg = "jobs that were found to be new could not be written"
             raise StoreRefusedError(msg)
     _open_lanes(transaction, new)
+    is_worker_looking, may_be_held = transaction.rows("enqueue_is_worker_looking")[0]
+    outlook = Outlook(transaction, Board(transaction, circuit_rules) if may_be_held else None)
+    created = (job for job, item in zip(jobs, items, strict=True) if item.outcome is EnqueueOutcome.CREATED)
     return EnqueueAnswer(
         items=items,
-        is_worker_looking=bool(transaction.value("enqueue_is_worker_looking")),
-        wake_in=ask_for_wake(transaction, min((_due(job, transaction.now) for job in new), default=None)),
+        is_claimable=outlook.first_of(_waiting(created, transaction.now)) == transaction.now,
+        is_worker_looking=bool(is_worker_looking),
+        wake_in=ask_for_wake(transaction, outlook.first_of(_waiting(new, transaction.now))),
     )
 
 
@@ -122,6 +129,10 @@ def _values(job: NewJob, now: int) -> dict[str, object]:
         "trace_parent": job.trace_parent,
         "created_by": job.created_by,
     }
+
+
+def _waiting(jobs: Iterable[NewJob], now: int) -> Iterator[Waiting]:
+    return ((job.queue, job.type_key, _due(job, now)) for job in jobs)
 
 
 def _due(job: NewJob, now: int) -> int:

@@ -89,7 +89,6 @@ def demand(transaction: Transaction, bound: int, circuit_rules: CircuitRules) ->
         now=moment(transaction.now),
         claimable=min(bound, _claimable(transaction, bound, circuit_rules)),
         looking_workers=transaction.value("demand_workers"),
-        next_due_at=moment_or_none(transaction.value("claim_next_due")),
     )
 
 
@@ -144,7 +143,7 @@ def _claimable(transaction: Transaction, bound: int, circuit_rules: CircuitRules
     waiting: defaultdict[str, int] = defaultdict(int)
     limits: dict[str, int | None] = {}
     board = Board(transaction, circuit_rules)
-    circuits = {"probing": json.dumps(board.probing()), "held": json.dumps(board.held())}
+    circuits = {"probing": json.dumps(board.probing()), "held": json.dumps(list(board.held()))}
     for query in ("demand_lanes", "demand_due"):
         for queue, max_workers, count in transaction.rows(query, most=bound, **circuits):
             waiting[queue] += count

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
     from chokaq_core.domain.job import Lease
     from chokaq_core.stores.sqlite.database import Transaction
+    from chokaq_core.stores.sqlite.waking import Waiting
 
 _PLACES = {0: Place.PENDING, 1: Place.FETCHED, 2: Place.PROCESSING}
 _SOURCES = {move: {s for s, place in _PLACES.items() if place in rule.sources} for move, rule in MOVES.items()}
 """Statuses that each move begins from."""
 _SECOND = 1_000_000
+_PUT_OFF = (Move.RETRY, Move.POSTPONE)
 
 
 class Ending(Value):
@@ -39,11 +41,12 @@ class Ending(Value):
 
 class Settled(Value):
     """
-    Which jobs were not as their lease said, and which were ended as cancelled instead.
+    Which jobs were not as their lease said, which were ended as cancelled instead, and which wait now for a later time.
     """
 
     stale: frozenset[str]
     cancelled: frozenset[str]
+    put_off: tuple[Waiting, ...]
 
 
 class _Held(NamedTuple):
@@ -54,6 +57,7 @@ class _Held(NamedTuple):
     lease_number: int
     status: int
     queue: str
+    type_key: str
     is_cancel_requested: int
     cancel_requested_by: str | None
 
@@ -63,7 +67,7 @@ def settle(transaction: Transaction, worker_id: str, settlements: Sequence[Settl
     Applies each settlement whose lease and place still hold, and counts what ended.
     """
     if not settlements:
-        return Settled(frozenset(), frozenset())
+        return Settled(frozenset(), frozenset(), ())
     held = _held(transaction, worker_id, [settlement.lease.job_id for settlement in settlements])
     valid = [s for s in settlements if _holds(held.get(s.lease.job_id), s.lease, s.move)]
     final = [_with_mark(s, held[s.lease.job_id]) for s in valid]
@@ -75,6 +79,7 @@ def settle(transaction: Transaction, worker_id: str, settlements: Sequence[Settl
     return Settled(
         stale=frozenset(s.lease.job_id for s in settlements).difference(s.lease.job_id for s in valid),
         cancelled=frozenset(new.lease.job_id for old, new in zip(valid, final, strict=True) if new is not old),
+        put_off=tuple(_waiting(s, held[s.lease.job_id], transaction.now) for s in final if s.move in _PUT_OFF),
     )
 
 
@@ -148,6 +153,10 @@ def _start(transaction: Transaction, worker_id: str, leases: Mapping[str, int]) 
 
 def _with_mark(settlement: Settlement, held: _Held) -> Settlement:
     return under_cancel_mark(settlement, held.cancel_requested_by) if held.is_cancel_requested else settlement
+
+
+def _waiting(settlement: Settlement, held: _Held, now: int) -> Waiting:
+    return held.queue, held.type_key, now + _delay(settlement)
 
 
 def _by_move(settlements: Iterable[Settlement]) -> dict[Move, list[Settlement]]:

@@ -22,9 +22,10 @@ from chokaq_core.stores.sqlite import (
     vitals,
 )
 from chokaq_core.stores.sqlite.capacity import Capacity
+from chokaq_core.stores.sqlite.circuits import Board
 from chokaq_core.stores.sqlite.database import Database
 from chokaq_core.stores.sqlite.rows import archived_job, dead_job, hot_job, micros
-from chokaq_core.stores.sqlite.waking import ask_for_wake
+from chokaq_core.stores.sqlite.waking import Outlook, ask_for_wake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -105,7 +106,7 @@ class SqliteStore:
         Stores jobs in one transaction.
         """
         with self._database.write() as transaction:
-            answer = enqueueing.enqueue(transaction, jobs)
+            answer = enqueueing.enqueue(transaction, jobs, self._circuit_rules)
             if self._capacity is not None:
                 self._capacity.keep(transaction, len(jobs))
             return answer
@@ -142,7 +143,7 @@ class SqliteStore:
             transaction.change("retire", worker=worker_id)
             if transaction.value("enqueue_is_worker_looking"):
                 return None
-            due = transaction.value("claim_next_due")
+            due = Outlook(transaction, Board(transaction, self._circuit_rules)).next_due()
             return timedelta(0) if due is not None and due <= transaction.now else ask_for_wake(transaction, due)
 
     def workers(self) -> Sequence[WorkerFacts]:

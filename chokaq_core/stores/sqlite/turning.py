@@ -9,12 +9,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.circuit import CircuitEvent, CircuitEventName, CircuitState
-from chokaq_core.domain.moves import Move
 from chokaq_core.ports import TurnAnswer
 from chokaq_core.stores.sqlite import claiming, settling
 from chokaq_core.stores.sqlite.circuits import Board
 from chokaq_core.stores.sqlite.rows import micros, moment, moment_or_none, span_micros
-from chokaq_core.stores.sqlite.waking import ask_for_wake
+from chokaq_core.stores.sqlite.waking import Outlook, ask_for_wake
 
 if TYPE_CHECKING:
     from chokaq_core.policy.circuit import CircuitRules
@@ -40,18 +39,19 @@ def _take(transaction: Transaction, turn: Turn, board: Board) -> TurnAnswer:
     claimed, last_queue = claiming.claim(transaction, turn, board)
     is_full = 0 < turn.want + turn.prefetch <= len(claimed)
     _promise(transaction, turn, is_full=is_full)
+    outlook = Outlook(transaction, board)
     answer = TurnAnswer(
         now=moment(transaction.now),
         stale=stale,
         cancelled=settled.cancelled,
         claimed=claimed,
         is_full=is_full,
-        next_due_at=None if is_full else moment_or_none(transaction.value("claim_next_due")),
+        next_due_at=None if is_full else moment_or_none(outlook.next_due()),
         has_open_queue=bool(claimed) or bool(transaction.value("claim_has_open_queue")),
         last_queue=last_queue,
         circuits=board.notable(),
         circuit_events=tuple(board.events),
-        wake_in=ask_for_wake(transaction, _next_due(transaction, turn, settled)),
+        wake_in=ask_for_wake(transaction, outlook.first_of(settled.put_off)),
     )
     _remember(transaction, turn.worker_id, answer)
     return answer
@@ -64,20 +64,6 @@ def _promise(transaction: Transaction, turn: Turn, *, is_full: bool) -> None:
     is_promised = turn.looks_again_within and not is_full
     looking_until = transaction.now + span_micros(turn.looks_again_within) if is_promised else None
     transaction.change("turn_promise", worker=turn.worker_id, looking_until=looking_until)
-
-
-def _next_due(transaction: Transaction, turn: Turn, settled: settling.Settled) -> int | None:
-    """
-    The earliest due time that this turn put into the future.
-    """
-    unapplied = settled.stale | settled.cancelled
-    delays = (
-        span_micros(s.delay)
-        for s in turn.settlements
-        if s.delay is not None and s.move in (Move.RETRY, Move.POSTPONE) and s.lease.job_id not in unapplied
-    )
-    nearest = min(delays, default=None)
-    return None if nearest is None else transaction.now + nearest
 
 
 def _remember(transaction: Transaction, worker_id: str, answer: TurnAnswer) -> None:

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from chokaq_core.domain.job import NewJob
+    from chokaq_core.policy.circuit import CircuitRules
     from chokaq_core.stores.sqlserver.database import Database, Values
     from chokaq_core.stores.sqlserver.texts import Texts
 
 
-def enqueue(database: Database, jobs: Sequence[NewJob]) -> EnqueueAnswer:
+def enqueue(database: Database, jobs: Sequence[NewJob], rules: CircuitRules) -> EnqueueAnswer:
     """
     Stores jobs in one transaction, one outcome each, in order.
     """
@@ -28,11 +29,18 @@ def enqueue(database: Database, jobs: Sequence[NewJob]) -> EnqueueAnswer:
         rows = zip(jobs, waves, strict=True)
         return {"jobs": json.dumps([_row(number, job, wave, carrier) for number, (job, wave) in enumerate(rows)])}
 
-    values: Values = {"last_wave": max(waves, default=-1), "wake_horizon": WAKE_HORIZON}
-    ((is_worker_looking, wake_in),), outcomes = database.run("enqueue_batch", values, texts)
+    values: Values = {
+        "last_wave": max(waves, default=-1),
+        "has_circuits": rules.is_enabled,
+        "reset_at": rules.break_duration,
+        "probe_until": rules.probe_timeout,
+        "wake_horizon": WAKE_HORIZON,
+    }
+    ((is_claimable, is_worker_looking, wake_in),), outcomes = database.run("enqueue_batch", values, texts)
     known = {number: EnqueueItem(EnqueueOutcome(outcome), job_id) for number, outcome, job_id in outcomes}
     return EnqueueAnswer(
         items=tuple(known.get(number, EnqueueItem(EnqueueOutcome.CREATED, job.id)) for number, job in enumerate(jobs)),
+        is_claimable=bool(is_claimable),
         is_worker_looking=bool(is_worker_looking),
         wake_in=wake_span(wake_in),
     )

@@ -74,11 +74,18 @@ def register(database: Database, worker: WorkerFacts) -> None:
     database.run("register", {**values, "host": worker.host[:255]})
 
 
-def retire(database: Database, worker_id: str) -> timedelta | None:
+def retire(database: Database, worker_id: str, rules: CircuitRules) -> timedelta | None:
     """
     Marks a worker as stopped; answers when a delayed wake is wanted.
     """
-    (((wake_in,),),) = database.run("retire", {"worker": worker_id, "wake_horizon": WAKE_HORIZON})
+    values: Values = {
+        "worker": worker_id,
+        "has_circuits": rules.is_enabled,
+        "reset_at": rules.break_duration,
+        "probe_until": rules.probe_timeout,
+        "wake_horizon": WAKE_HORIZON,
+    }
+    (((wake_in,),),) = database.run("retire", values)
     return wake_span(wake_in)
 
 
@@ -177,8 +184,8 @@ def demand(database: Database, bound: int, rules: CircuitRules) -> Demand:
         "reset_at": rules.break_duration,
         "probe_until": rules.probe_timeout,
     }
-    (((now, claimable, looking, next_due),),) = database.run("demand", values)
-    return Demand(moment(now), min(bound, claimable), looking, moment_or_none(next_due))
+    (((now, claimable, looking),),) = database.run("demand", values)
+    return Demand(moment(now), min(bound, claimable), looking)
 
 
 def _pairs(rows: Sequence[Row]) -> dict[str, str | None]:

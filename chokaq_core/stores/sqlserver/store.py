@@ -102,7 +102,7 @@ class SqlServerStore:
         """
         Stores jobs in one transaction.
         """
-        return enqueueing.enqueue(self._database, jobs)
+        return enqueueing.enqueue(self._database, jobs, self._circuit_rules)
 
     def turn(self, turn: Turn) -> TurnAnswer:
         """
@@ -126,7 +126,7 @@ class SqlServerStore:
         """
         Marks a worker as stopped.
         """
-        return scanning.retire(self._database, worker_id)
+        return scanning.retire(self._database, worker_id, self._circuit_rules)
 
     def workers(self) -> Sequence[WorkerFacts]:
         """

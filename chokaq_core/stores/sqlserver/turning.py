@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from chokaq_core.domain.circuit import CircuitReport
     from chokaq_core.domain.job import ClaimedJob, Lease
+    from chokaq_core.domain.lanes import LaneFilter
     from chokaq_core.domain.moves import Settlement
     from chokaq_core.policy.circuit import CircuitRules
     from chokaq_core.ports import Turn
@@ -62,6 +63,7 @@ def take_turn(database: Database, turn: Turn, rules: CircuitRules) -> TurnAnswer
         return {
             "moves": json.dumps([move for move in moves if move["id"] not in impossible]),
             "reports": json.dumps(list(_reports(turn, carrier))),
+            "lanes": json.dumps(list(_lanes(turn.lanes, carrier))),
         }
 
     results = database.run("turn", _values(turn, rules), texts)
@@ -138,6 +140,16 @@ def _report(number: int, report: CircuitReport, carrier: Texts) -> dict[str, Any
         "generation": report.generation,
         "signal": str(report.signal),
     }
+
+
+def _lanes(lanes: LaneFilter | None, carrier: Texts) -> Iterator[dict[str, Any]]:
+    if lanes is None:
+        return
+    for type_key, is_open in lanes.types.items():
+        yield {"type": carrier.add(type_key), "queue": None, "open": int(is_open)}
+    for queue, is_open in lanes.queues.items():
+        yield {"type": NOWHERE, "queue": queue, "open": int(is_open)}
+    yield {"type": NOWHERE, "queue": None, "open": int(lanes.others)}
 
 
 def _answer(results: Results, turn: Turn, impossible: frozenset[str]) -> TurnAnswer:

@@ -37,7 +37,7 @@ def is_an_early_cancel_kept_for_a_minute(settings: Settings) -> bool:
     Whether a cancel that the heartbeat met before its job was started here stops that job a minute later.
     """
     seconds = iter([0.0, 60.0, 60.0])
-    ledger = Ledger(settings.worker, monotonic=lambda: next(seconds))
+    ledger = Ledger(settings.worker, MINUTE, monotonic=lambda: next(seconds))
     rules = EngineRules(execution=settings.execution)
     with stage() as on, mock.patch.object(worker, "Heartbeat") as heartbeat:
         lease = (job := on.running()).lease

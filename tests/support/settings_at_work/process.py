@@ -25,7 +25,7 @@ def room(settings: Settings) -> tuple[int, int]:
     """
     Jobs that an empty process claims to run, and to keep at hand.
     """
-    ledger = Ledger(settings.worker)
+    ledger = Ledger(settings.worker, settings.execution.default_timeout)
     ledger.arrive()
     work = ledger.next_work()
     assert work is not None
@@ -77,7 +77,7 @@ def waits_of_a_stop(settings: Settings) -> tuple[float, float]:
 def wakes_for_a_flood(trial: Trial) -> int:
     wakes = RecordedWakes()
     sender = mock.patch.object(runtime, "wake_sender", return_value=wakes)
-    flood = mock.patch.object(SqliteStore, "demand", return_value=Demand(NOON, 100_000, 0, None))
+    flood = mock.patch.object(SqliteStore, "demand", return_value=Demand(NOON, 100_000, 0))
     with sender, flood, running(trial, Profile("none")) as core:
         core.runtime().poll.scan()
     return len(wakes.delays)

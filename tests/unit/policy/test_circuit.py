@@ -24,7 +24,7 @@ from chokaq_core.domain.failures import (
     TimedOut,
 )
 from chokaq_core.domain.value import replace
-from chokaq_core.policy.circuit import Change, CircuitRules, hear, is_closed_to, probe, release, signal_of
+from chokaq_core.policy.circuit import Change, CircuitRules, hear, held_until, probe, release, signal_of
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -105,13 +105,16 @@ class TestClosed:
         assert hear(CLOSED, report, rules, NOW).circuit.state is CircuitState.OPEN
 
     def test_claims_take_from_it(self) -> None:
-        assert not is_closed_to(after_failures(4), RULES, NOW)
+        assert held_until(after_failures(4), RULES, NOW) is None
 
 
 class TestOpen:
     @pytest.mark.parametrize("later,is_held", [(0, True), (29, True), (30, False), (3600, False)])
     def test_claims_skip_it_until_the_break_is_over(self, later: int, is_held: bool) -> None:
-        assert is_closed_to(OPEN, RULES, NOW + later * SECOND) is is_held
+        assert (held_until(OPEN, RULES, NOW + later * SECOND) is not None) is is_held
+
+    def test_it_is_known_when_the_break_is_over(self) -> None:
+        assert held_until(OPEN, RULES, NOW + SECOND) == NOW + 30 * SECOND
 
     @pytest.mark.parametrize("signal", [SUCCESS, FAILURE, RELEASED])
     def test_runs_from_before_do_not_move_it(self, signal: CircuitSignal) -> None:
@@ -136,7 +139,7 @@ class TestOpen:
 class TestHalfOpen:
     @pytest.mark.parametrize("later,is_held", [(0, True), (29, True), (30, False)])
     def test_claims_skip_it_while_the_probe_lives(self, later: int, is_held: bool) -> None:
-        assert is_closed_to(probing(), RULES, NOW + later * SECOND) is is_held
+        assert (held_until(probing(), RULES, NOW + later * SECOND) is not None) is is_held
 
     def test_a_successful_probe_closes_it_with_a_clean_sheet(self) -> None:
         change = told(probing(), SUCCESS, job_id="probe-1")
@@ -155,7 +158,7 @@ class TestHalfOpen:
     def test_a_probe_without_an_answer_lets_the_next_claim_probe(self) -> None:
         change = told(probing(), RELEASED, NOW + SECOND, "probe-1")
 
-        assert not is_closed_to(change.circuit, RULES, NOW + SECOND)
+        assert held_until(change.circuit, RULES, NOW + SECOND) is None
         assert change == release(probing(), NOW + SECOND)
         assert names(change.events) == ["permit_released"]
 
@@ -187,10 +190,10 @@ def test_nothing_is_heard_while_circuits_are_turned_off() -> None:
 @pytest.mark.case("C-066")
 class TestAClockThatIsSetBack:
     def test_a_break_does_not_become_an_hour_longer(self) -> None:
-        assert not is_closed_to(OPEN, RULES, NOW - HOUR)
+        assert held_until(OPEN, RULES, NOW - HOUR) is None
 
     def test_nor_does_the_life_of_a_silent_probe(self) -> None:
-        assert not is_closed_to(probing(), RULES, NOW - HOUR)
+        assert held_until(probing(), RULES, NOW - HOUR) is None
 
     def test_failures_from_before_still_count(self) -> None:
         assert told(after_failures(4), FAILURE, NOW - HOUR).circuit.state is CircuitState.OPEN
@@ -293,7 +296,7 @@ class Fleet:
                 assert_never(step)
 
     def _claim(self) -> Change:
-        if is_closed_to(self.circuit, RULES, self.now):
+        if held_until(self.circuit, RULES, self.now) is not None:
             return Change(self.circuit)
         self.claims += 1
         job_id = f"job-{self.claims}"
@@ -337,7 +340,7 @@ def test_whatever_happens_a_circuit_makes_sense_and_holds_nobody_for_long(taken:
         is_probing = circuit.state is CircuitState.HALF_OPEN
         assert is_probing == (circuit.probe_job_id is not None) == (circuit.probe_until is not None)
         assert (circuit.reset_at is None) == (circuit.state is CircuitState.CLOSED)
-        assert not is_closed_to(circuit, RULES, fleet.now + 31 * SECOND)
+        assert held_until(circuit, RULES, fleet.now + 31 * SECOND) is None
 
 
 @given(steps(least_seconds=0))

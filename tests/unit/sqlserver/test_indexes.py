@@ -53,7 +53,7 @@ HOT_STATEMENTS = [
     ("claim", READY, "h.IsReady = 1 AND h.Queue = t.Queue AND h.Type = t.Type", FIRST_TO_RUN),
     ("demand_lanes", READY, "r.IsReady = 1 AND r.Queue = l.Queue AND r.Type = l.Type", ""),
     ("claim_promote", ASLEEP, "a.IsReady = 0 AND a.Status = 0 AND a.DueAtUtc <= @now", "a.DueAtUtc"),
-    ("claim_next_due", ASLEEP, "h.IsReady = 0 AND h.Status = 0", "h.DueAtUtc"),
+    ("wake_next_due", ASLEEP, "h.IsReady = 0 AND h.Status = 0", "h.DueAtUtc"),
     ("beat", ACTIVE, "h.WorkerId = @worker AND h.WorkerId IS NOT NULL AND h.Status = 2", ""),
     ("beat_held", ACTIVE, "h.WorkerId = @worker AND h.WorkerId IS NOT NULL", ""),
     ("claim_busy", ACTIVE, "b.WorkerId IS NOT NULL AND b.Queue = l.Queue", ""),

@@ -21,11 +21,3 @@ UPDATE Circuits SET ProbeUntilUtc = :probe_until
 WHERE
     State = 2 AND ProbeWorkerId = :worker
     AND EXISTS (SELECT 1 FROM JobsHot AS h WHERE h.Id = Circuits.ProbeJobId AND +h.WorkerId = :worker);
-
--- name: wake_due
--- only: sqlite, because T-SQL looks and writes in one batch, `wake_ask`.
-SELECT WakeDueUtc FROM Timers WHERE Name = 'wake';
-
--- name: wake_ask
-INSERT INTO Timers (Name, WakeDueUtc) VALUES ('wake', :due)
-ON CONFLICT (Name) DO UPDATE SET WakeDueUtc = excluded.WakeDueUtc;

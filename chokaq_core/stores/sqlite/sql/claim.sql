@@ -50,8 +50,5 @@ SELECT
 FROM json_each(:ids) AS i CROSS JOIN JobsHot AS h ON h.Id = i.value
 WHERE +h.WorkerId = :worker;
 
--- name: claim_next_due
-SELECT min(DueAtUtc) FROM JobsHot WHERE IsReady = 0 AND Status = 0;
-
 -- name: claim_has_open_queue
 SELECT EXISTS(SELECT 1 FROM Queues WHERE IsPaused = 0 AND IsActive = 1);

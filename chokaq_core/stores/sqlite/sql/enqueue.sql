@@ -35,4 +35,8 @@ INSERT OR IGNORE INTO Lanes (Queue, Type) VALUES (:queue, :type_key);
 INSERT OR IGNORE INTO Queues (Name, LastUpdatedUtc) VALUES (:queue, :now);
 
 -- name: enqueue_is_worker_looking
-SELECT EXISTS(SELECT 1 FROM Workers WHERE LookingUntilUtc > :now AND State = 'running');
+-- And whether any queue or circuit could hold a job back: where none does, nothing more is asked.
+SELECT
+    EXISTS(SELECT 1 FROM Workers WHERE LookingUntilUtc > :now AND State = 'running'),
+    EXISTS (SELECT 1 FROM Queues WHERE IsPaused = 1 OR IsActive = 0 OR MaxWorkers IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM Circuits WHERE State <> 0);

@@ -16,7 +16,7 @@ SELECT Stale, Answer FROM Turns WHERE WorkerId = :worker;
 -- name: turn_held
 -- What this worker holds of the given jobs, with what the guards of its moves need: as one row, like `beat_held`.
 SELECT json_group_array(
-    json_array(h.Id, h.LeaseNumber, h.Status, h.Queue, h.CancelRequestedUtc IS NOT NULL, h.CancelRequestedBy)
+    json_array(h.Id, h.LeaseNumber, h.Status, h.Queue, h.Type, h.CancelRequestedUtc IS NOT NULL, h.CancelRequestedBy)
 ) FROM json_each(:ids) AS i CROSS JOIN JobsHot AS h ON h.Id = i.value
 WHERE +h.WorkerId = :worker;
 

@@ -144,20 +144,3 @@ SELECT
 FROM [chokaq].Circuits AS c
 WHERE @has_circuits = 1 AND (c.State <> 0 OR c.FailureTimes IS NOT NULL)
 ORDER BY c.Type;
-
--- name: wake_ask
--- Which delayed wakes are worth sending: only one for a time earlier than the one already under way. A time that has passed
--- is forgotten, so a lost wake blocks nothing. The first look spares the row its lock.
-IF @wake_at > @now AND @wake_at <= @wake_horizon AND NOT EXISTS (
-    SELECT 1 FROM [chokaq].Timers AS t WHERE t.Name = N'wake' AND t.WakeDueUtc > @now AND t.WakeDueUtc <= @wake_at
-)
-BEGIN
-    UPDATE [chokaq].Timers SET WakeDueUtc = @wake_at
-    WHERE Name = N'wake' AND (WakeDueUtc IS NULL OR WakeDueUtc <= @now OR WakeDueUtc > @wake_at);
-    SET @wake_in = CASE WHEN @@ROWCOUNT = 1 THEN DATEDIFF(MICROSECOND, @now, @wake_at) END;
-    IF @wake_in IS NULL AND NOT EXISTS (SELECT 1 FROM [chokaq].Timers AS t WHERE t.Name = N'wake')
-    BEGIN
-        INSERT INTO [chokaq].Timers (Name, WakeDueUtc) VALUES (N'wake', @wake_at);
-        SET @wake_in = DATEDIFF(MICROSECOND, @now, @wake_at);
-    END;
-END;

@@ -22,6 +22,11 @@ DECLARE @probe TABLE (
     Type varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY,
     State int NOT NULL
 );
+DECLARE @lane_filter TABLE (
+    Type varchar(255) COLLATE Latin1_General_100_BIN2 NULL,
+    Queue varchar(255) COLLATE Latin1_General_100_BIN2 NULL,
+    IsOpen int NOT NULL
+);
 DECLARE @candidate TABLE (
     Queue varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL,
     Type varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL,
@@ -129,6 +134,27 @@ WHERE
         OR (c.State = 1 AND (COALESCE(c.ResetAtUtc, @now) <= @now OR c.ResetAtUtc > @reset_at))
         OR (c.State = 2 AND (COALESCE(c.ProbeUntilUtc, @now) <= @now OR c.ProbeUntilUtc > @probe_until))
     );
+
+-- name: claim_filtered
+-- only: sqlserver, because SQLite's store does this in Python: lanes that the turn does not ask for are left out, by type where
+-- that is named, else by queue where that is, else by what holds for all others.
+IF @lanes <> N'[]'
+BEGIN
+    INSERT INTO @lane_filter (Type, Queue, IsOpen)
+    SELECT SUBSTRING(@texts COLLATE Latin1_General_100_BIN2, f.TypeAt, f.TypeLength), f.Queue, f.IsOpen
+    FROM OPENJSON(@lanes) WITH (
+        TypeAt int '$.type[0]',
+        TypeLength int '$.type[1]',
+        Queue varchar(255) '$.queue',
+        IsOpen int '$.open'
+    ) AS f;
+    DELETE n FROM @lane AS n
+    WHERE COALESCE(
+        (SELECT MAX(t.IsOpen) FROM @lane_filter AS t WHERE t.Type = n.Type),
+        (SELECT MAX(q.IsOpen) FROM @lane_filter AS q WHERE q.Queue = n.Queue),
+        (SELECT MAX(o.IsOpen) FROM @lane_filter AS o WHERE o.Type IS NULL AND o.Queue IS NULL)
+    ) = 0;
+END;
 
 -- name: claim_probes
 -- only: sqlserver, because one probe a store needs a lock here: the circuit's row is written, then looked at again. Of a type
@@ -279,12 +305,6 @@ BEGIN
         t.WorkerId = @worker AND h.WorkerId = @worker
         AND v.value = CAST(h.Id AS varchar(max)) + ':' + CAST(h.LeaseNumber AS varchar(11));
 END;
-
--- name: claim_next_due
-IF @is_full = 0
-    SELECT TOP (1) @next_due = h.DueAtUtc FROM [chokaq].JobsHot AS h
-    WHERE h.IsReady = 0 AND h.Status = 0
-    ORDER BY h.DueAtUtc;
 
 -- name: claim_has_open_queue
 SET @has_open_queue = CASE

@@ -5,8 +5,10 @@
 -- only: sqlserver, because SQLite's store judges the jobs in Python. Jobs of one batch that share an id or a key stand in
 -- different waves, so that each wave is judged against those before it, as if the jobs had come one by one. Two callers
 -- with one key meet at its unique index: the loser repeats its whole call and finds the winner's job.
--- takes: jobs nvarchar(max), texts nvarchar(max), last_wave int, wake_horizon ahead
-DECLARE @wave int = 0, @wake_at datetime2(6), @wake_in int, @is_worker_looking bit;
+-- takes: jobs nvarchar(max), texts nvarchar(max), last_wave int, has_circuits bit, reset_at ahead, probe_until ahead,
+--   wake_horizon ahead
+DECLARE @wave int = 0, @is_worker_looking bit, @is_claimable bit;
+-- include: tables_of_wakes
 DECLARE @given TABLE (
     Ord int NOT NULL PRIMARY KEY,
     Wave int NOT NULL,
@@ -38,10 +40,26 @@ BEGIN
     SET @wave = @wave + 1;
 END;
 -- include: enqueue_is_worker_looking
-SELECT @wake_at = MIN(g.DueAtUtc) FROM @given AS g WHERE NOT EXISTS (SELECT 1 FROM @outcome AS o WHERE o.Ord = g.Ord);
+-- include: wake_closed
+-- include: wake_held
+SET @is_claimable = CASE
+    WHEN EXISTS (
+        SELECT 1 FROM @given AS g LEFT JOIN @outcome AS o ON o.Ord = g.Ord
+        WHERE
+            g.DueAtUtc <= @now AND (o.Ord IS NULL OR o.Outcome = 'created')
+            AND NOT EXISTS (SELECT 1 FROM @closed AS k WHERE k.Queue = g.Queue)
+            AND NOT EXISTS (SELECT 1 FROM @held AS u WHERE u.Type = g.Type)
+    ) THEN 1
+    ELSE 0
+END;
+SELECT @wake_at = MIN(CASE WHEN u.UntilUtc > g.DueAtUtc THEN u.UntilUtc ELSE g.DueAtUtc END)
+FROM @given AS g LEFT JOIN @held AS u ON u.Type = g.Type
+WHERE
+    NOT EXISTS (SELECT 1 FROM @outcome AS o WHERE o.Ord = g.Ord)
+    AND NOT EXISTS (SELECT 1 FROM @closed AS k WHERE k.Queue = g.Queue);
 -- include: wake_ask
 COMMIT TRANSACTION;
-SELECT @is_worker_looking AS IsWorkerLooking, @wake_in AS WakeInMicros;
+SELECT @is_claimable AS IsClaimable, @is_worker_looking AS IsWorkerLooking, @wake_in AS WakeInMicros;
 SELECT o.Ord, o.Outcome, o.JobId FROM @outcome AS o;
 
 -- name: enqueue_given

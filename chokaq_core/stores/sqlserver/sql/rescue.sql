@@ -116,7 +116,6 @@ DECLARE @waiting TABLE (
     Jobs int NOT NULL
 );
 DECLARE @circuit TABLE (Type varchar(255) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY, IsHeld bit NOT NULL);
-DECLARE @is_full bit = 0, @next_due datetime2(6);
 INSERT INTO @circuit (Type, IsHeld)
 SELECT
     c.Type, CASE
@@ -127,7 +126,6 @@ SELECT
 FROM [chokaq].Circuits AS c WHERE c.State <> 0 AND @has_circuits = 1;
 -- include: demand_lanes
 -- include: demand_due
--- include: claim_next_due
 SELECT
     @now AS Now,
     (
@@ -149,8 +147,7 @@ SELECT
     ) AS Claimable,
     (
         SELECT COUNT(*) FROM [chokaq].Workers AS k WHERE k.LookingUntilUtc > @now AND k.State = 'running'
-    ) AS LookingWorkers,
-    @next_due AS NextDueUtc;
+    ) AS LookingWorkers;
 
 -- name: demand_lanes
 -- Ready rows of each lane that may be claimed from, counted no further than a bound: queues that are open, types that are

@@ -8,15 +8,15 @@
 
 -- name: turn
 -- only: sqlserver, because one batch is one round trip; SQLite's store runs the same parts one by one.
--- takes: worker varchar(100), seq bigint, moves nvarchar(max), reports nvarchar(max), texts nvarchar(max), want int,
---   prefetch int, after_queue varchar(255), looking_until ahead null, has_circuits bit, failure_threshold int,
---   oldest_failure ago, reset_at ahead, probe_until ahead, wake_horizon ahead
+-- takes: worker varchar(100), seq bigint, moves nvarchar(max), reports nvarchar(max), lanes nvarchar(max),
+--   texts nvarchar(max), want int, prefetch int, after_queue varchar(255), looking_until ahead null, has_circuits bit,
+--   failure_threshold int, oldest_failure ago, reset_at ahead, probe_until ahead, wake_horizon ahead
 DECLARE @room int = @want + @prefetch, @is_fresh int, @stale varchar(max), @cancelled varchar(max), @is_full bit = 0;
 DECLARE @last_queue varchar(255) = @after_queue, @next_due datetime2(6), @has_open_queue bit;
-DECLARE @wake_at datetime2(6), @wake_in int;
 -- include: tables_of_moves
 -- include: tables_of_claims
 -- include: tables_of_circuits
+-- include: tables_of_wakes
 BEGIN TRANSACTION;
 -- include: turn_mark
 IF @is_fresh = 1
@@ -53,6 +53,7 @@ BEGIN
     IF @room > 0
     BEGIN
         -- include: claim_heads
+        -- include: claim_filtered
         -- include: claim_probes
         -- include: claim_lane
         -- include: claim_slots
@@ -61,11 +62,23 @@ BEGIN
         SELECT @is_full = CASE WHEN COUNT(*) >= @room THEN 1 ELSE 0 END FROM @claimed;
         SELECT TOP (1) @last_queue = k.Queue FROM @claimed AS k ORDER BY k.Ord DESC;
     END;
-    -- include: claim_next_due
     -- include: claim_has_open_queue
     -- include: turn_promise
-    SELECT @wake_at = MIN(m.DueAtUtc) FROM @move AS m WHERE m.Move IN ('retry', 'postpone') AND m.IsCancelled = 0;
-    -- include: wake_ask
+    IF @is_full = 0 OR EXISTS (SELECT 1 FROM @move AS m WHERE m.Move IN ('retry', 'postpone'))
+    BEGIN
+        -- include: wake_closed
+        -- include: wake_held
+        SELECT @wake_at = MIN(CASE WHEN u.UntilUtc > m.DueAtUtc THEN u.UntilUtc ELSE m.DueAtUtc END)
+        FROM @move AS m INNER JOIN [chokaq].JobsHot AS h ON h.Id = m.Id LEFT JOIN @held AS u ON u.Type = h.Type
+        WHERE m.Move IN ('retry', 'postpone') AND NOT EXISTS (SELECT 1 FROM @closed AS k WHERE k.Queue = m.Queue);
+        -- include: wake_ask
+    END;
+    IF @is_full = 0
+    BEGIN
+        -- include: wake_next_due
+        -- include: wake_next_open
+        SET @next_due = @opens_at;
+    END;
     -- include: turn_answer
 END;
 -- include: claim_again

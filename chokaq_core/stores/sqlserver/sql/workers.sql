@@ -9,18 +9,22 @@ IF @@ROWCOUNT = 0
 
 -- name: retire
 -- The last worker out asks for a wake for the next due time: at once for a job that came due since the last look.
--- takes: worker varchar(100), wake_horizon ahead
-DECLARE @is_full bit = 0, @is_worker_looking bit, @next_due datetime2(6), @wake_at datetime2(6), @wake_in int;
+-- takes: worker varchar(100), has_circuits bit, reset_at ahead, probe_until ahead, wake_horizon ahead
+DECLARE @is_worker_looking bit;
+-- include: tables_of_wakes
 BEGIN TRANSACTION;
 UPDATE [chokaq].Workers SET State = 'stopped', LookingUntilUtc = NULL, Active = 0, HeartbeatUtc = @now
 WHERE WorkerId = @worker;
 -- include: enqueue_is_worker_looking
 IF @is_worker_looking = 0
 BEGIN
-    -- include: claim_next_due
-    SET @wake_at = @next_due;
+    -- include: wake_closed
+    -- include: wake_held
+    -- include: wake_next_due
+    -- include: wake_next_open
+    SET @wake_at = @opens_at;
     -- include: wake_ask
-    IF @next_due <= @now
+    IF @opens_at <= @now
         SET @wake_in = 0;
 END;
 COMMIT TRANSACTION;

@@ -1,5 +1,5 @@
 """
-The list of field cases: every case has tests, the page tells them, and a run in which none of them passed fails.
+The list of field cases: every case has tests, the page tells them, and a run in which one of them guards nothing fails.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ def pytest_configure(config):
 """
 TESTS = """
 import pytest
+from tests.support.absent import Thing, without
 
 @pytest.mark.case("C-001")
 @pytest.mark.parametrize("number", [1, 2])
@@ -70,44 +71,80 @@ def test_three():
 """
 
 
+SKIP = "pytest.skip('not today')"
+NO_BROWSER = "without(Thing.BROWSER, 'no browser')"
+ONE, TWO, THREE = "test_run.py::test_one", "test_run.py::test_two", "test_run.py::test_three"
+
+
 @pytest.mark.parametrize(
     "one, two, three, options, exit_code, told",
     [
         ("pass", "pass", "pass", [], 0, []),
-        ("if number == 1: pytest.skip()", "pytest.skip()", "pass", [], 0, []),
-        ("pytest.skip()", "pass", "pass", [], 1, ["C-001: no test passed"]),
-        ("pass", "pytest.skip()", "pytest.xfail()", [], 1, ["C-003: no test passed"]),
-        ("pass", "pass", "assert 0", [], 1, ["C-003: a test failed"]),
-        ("pytest.skip()", "pass", "pass", ["-k", "test_one"], 0, []),
-        ("assert 0", "pytest.skip()", "pytest.skip()", ["-x"], 1, []),
-        ("pytest.skip()", "pass", "pass", ["--collect-only"], 0, []),
-        ("pytest.skip()", "pass", "pass", ["--setup-only"], 0, []),
+        ("pass", NO_BROWSER, "pass", [], 0, []),
+        (f"if number == 1: {NO_BROWSER}", "pass", "pass", [], 0, []),
+        (NO_BROWSER, "pass", "pass", [], 1, ["C-001: no test passed"]),
+        ("pass", SKIP, "pass", [], 1, [f"C-003: a test was skipped: {TWO}"]),
+        (f"if number == 1: {SKIP}", "pass", "pass", [], 1, [f"C-001: a test was skipped: {ONE}[1]"]),
+        ("pass", "pass", "pytest.xfail('one day')", [], 1, [f"C-003: a test is expected to fail: {THREE}"]),
+        ("pass", "pass", "assert 0", [], 1, [f"C-003: a test failed: {THREE}"]),
+        (SKIP, "pass", "pass", ["-k", "test_one"], 0, []),
+        (SKIP, "pass", "pass", ["test_run.py"], 0, []),
+        (SKIP, "pass", "pass", ["-m", "case"], 0, []),
+        (SKIP, "pass", "pass", ["--deselect", TWO], 0, []),
+        ("pass", SKIP, "pass", ["."], 1, [f"C-003: a test was skipped: {TWO}"]),
+        ("assert 0", SKIP, SKIP, ["-x"], 1, []),
+        (SKIP, "pass", "pass", ["--collect-only"], 0, []),
+        (SKIP, "pass", "pass", ["--setup-only"], 0, []),
     ],
     ids=[
         "passed",
-        "partly-skipped",
+        "nothing-to-run-it-with",
+        "nothing-to-run-a-part-with",
+        "nothing-to-run-any-with",
         "skipped",
-        "xfailed",
+        "partly-skipped",
+        "expected-to-fail",
         "failed",
-        "partial-run",
+        "one-name",
+        "one-file",
+        "one-marker",
+        "one-left-out",
+        "all-by-path",
         "broken-off",
         "only-collected",
         "only-set-up",
     ],
 )
-def test_a_full_run_fails_where_a_case_has_no_test_that_passed(
+def test_a_run_of_all_tests_fails_where_a_case_is_not_guarded(
     one: str, two: str, three: str, options: list[str], exit_code: int, told: list[str], tmp_path: Path
 ) -> None:
-    (tmp_path / "conftest.py").write_text(CONFTEST, encoding="utf-8")
-    (tmp_path / "test_run.py").write_text(TESTS.format(one=one, two=two, three=three), encoding="utf-8")
-    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
+    assert outcome(tmp_path, TESTS.format(one=one, two=two, three=three), options) == (exit_code, told)
+
+
+def test_a_test_that_is_not_collected_fails_the_run(tmp_path: Path) -> None:
+    tests = TESTS.format(one="pass", two="pass", three="pass").replace("test_two", "tets_two")
+    assert outcome(tmp_path, tests, []) == (1, [f"a test that names a case was not collected: {TWO}"])
+
+
+def test_what_must_be_there_is_not_skipped_for_want_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REQUIRE_BROWSER", "1")
+    tests = TESTS.format(one="pass", two=NO_BROWSER, three="pass")
+    assert outcome(tmp_path, tests, []) == (1, [f"C-003: a test failed: {TWO}"])
+
+
+def outcome(folder: Path, tests: str, options: list[str]) -> tuple[int, list[str]]:
+    """
+    The exit code of a run of its own, and what it tells of cases.
+    """
+    (folder / "conftest.py").write_text(CONFTEST, encoding="utf-8")
+    (folder / "test_run.py").write_text(tests, encoding="utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     run = subprocess.run(
-        command,
-        cwd=tmp_path,
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options],
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (run.returncode, [line for line in run.stdout.splitlines() if line.startswith("C-0")]) == (exit_code, told)
+    return run.returncode, [line for line in run.stdout.splitlines() if line.startswith(("C-0", "a test that"))]

@@ -11,10 +11,9 @@ from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING
 
-import pytest
-
 from chokaq_core.config.connection_string import parse_connection_string
 from chokaq_core.policy.sqlserver import SqlServerSettings
+from tests.support.absent import Thing, without
 from tests.support.babelfish import drop_procedures, is_babelfish, make_procedures, use_procedures
 
 if TYPE_CHECKING:

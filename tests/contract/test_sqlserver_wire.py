@@ -22,6 +22,7 @@ from chokaq_core.policy.sqlserver import Encryption
 from chokaq_core.ports import Beat, Burial, Claim, Edit, Progress, QueueChange, Store, Turn, WorkerFacts
 from tests.contract import sqlserver
 from tests.contract.stages import BOOM
+from tests.support.absent import Thing, without
 from tests.support.clock import NOON
 from tests.support.tds_proxy import TdsProxy, counting_requests
 
@@ -96,7 +97,10 @@ def counted() -> Iterator[tuple[Store, TdsProxy]]:
     settings = sqlserver.settings(source.schema_name)
     connection = settings.connection
     if connection.encrypt is not Encryption.NO:
-        pytest.skip(f"requests can be told apart only without encryption: {sqlserver.VARIABLE} lacks Encrypt=no")
+        without(
+            Thing.SQL_SERVER,
+            f"requests can be told apart only without encryption: {sqlserver.VARIABLE} lacks Encrypt=no",
+        )
     with counting_requests(connection.server, connection.port or 1433) as proxy:
         near = replace(settings, connection=replace(connection, server="127.0.0.1", port=proxy.port))
         with closing(sqlserver.open_store(near)) as store:

@@ -9,7 +9,6 @@ It pins an older parser of Bicep than the tests use, so it cannot stand beside t
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -18,8 +17,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
+from tests.support.absent import Thing, without
 from tests.support.infra import INFRA, ROOT
 
 HOME = ROOT / ".venv-infra"
@@ -76,10 +74,7 @@ def need() -> None:
     Skips the test where it is not here, unless REQUIRE_CHECKOV says that it must be.
     """
     if not is_installed():
-        reason = "checkov is not installed: python -m tests.support.checkov"
-        if os.environ.get("REQUIRE_CHECKOV") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        without(Thing.CHECKOV, "checkov is not installed: python -m tests.support.checkov")
 
 
 def look() -> Findings:

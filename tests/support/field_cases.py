@@ -62,7 +62,8 @@ _INTRO = """\
 
 Faults that users of other job runners met, each as a sample of its kind, and the tests that keep the kind out of here.
 A test names its case with `@pytest.mark.case("C-011")`; from these markers this page is written:
-`python -m tests.support.field_cases`. A run of all tests fails where a case has no test that passed.
+`python -m tests.support.field_cases`. A run of all tests fails where a test of a case fails, where one is skipped for
+another reason than something that this machine lacks, and where no test of a case passed.
 
 Behind each test stand the stores that it runs on: SQLite in memory, SQLite in a file, and SQL Server, for which the
 tests ask for a server ([testing.md](testing.md)). Where nothing stands, the test looks at rules or at a door before any

@@ -9,13 +9,12 @@ It is Microsoft's, runs on Node.js, and knows the columns that `tests/infra/kust
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+from tests.support.absent import Thing, without
 
 HOME = Path(__file__).parents[1] / "infra" / "kusto"
 PACKAGE = HOME / "node_modules" / "@kusto" / "language-service-next" / "Kusto.Language.Bridge.min.js"
@@ -62,10 +61,7 @@ def need() -> None:
     Skips the test where the parser is not here, unless REQUIRE_KUSTO says that it must be.
     """
     if not is_installed():
-        reason = "Kusto's parser is not installed: python -m tests.support.kusto (needs Node.js)"
-        if os.environ.get("REQUIRE_KUSTO") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        without(Thing.KUSTO, "Kusto's parser is not installed: python -m tests.support.kusto (needs Node.js)")
 
 
 def analyse(queries: dict[str, str]) -> dict[str, Finding]:

@@ -4,14 +4,13 @@ Azurite for tests, and its queues as tests look at them.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-import pytest
 from azure.core.exceptions import ResourceNotFoundError
 from azure.storage.queue import LinearRetry, QueueClient
 
 from tests.support import azurite
+from tests.support.absent import Thing, without
 from tests.support.azurite import Azurite
 
 
@@ -20,10 +19,7 @@ def start_azurite(folder: Path, *, logs_requests: bool = False) -> Azurite:
     An Azurite of the test's own; skips the test where it is not installed, unless REQUIRE_AZURITE says that it must be.
     """
     if not azurite.is_installed():
-        reason = "Azurite is not installed: python -m tests.support.azurite (needs Node.js 20)"
-        if os.environ.get("REQUIRE_AZURITE") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        without(Thing.AZURITE, "Azurite is not installed: python -m tests.support.azurite (needs Node.js 20)")
     folder.mkdir(parents=True, exist_ok=True)
     return Azurite(folder, logs_requests=logs_requests).start()
 

@@ -4,13 +4,13 @@ The repository's app under the real worker library. One process for each module,
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
 from tests.hosting.worker_library.library import WorkerLibrary
 from tests.support import worker_library
+from tests.support.absent import Thing, without
 from tests.support.host_process import ROOT
 
 
@@ -22,9 +22,7 @@ def interpreter() -> str:
     found = worker_library.find()
     if found is None:
         reason = "no Python 3.13 with azure-functions-runtime: make install PYTHON=python3.13 VENV=.venv313"
-        if os.environ.get("REQUIRE_PY313") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        without(Thing.PYTHON_313, reason)
     return found
 
 

@@ -18,8 +18,9 @@ KEYWORDS = {
 }  # fmt: skip
 FUNCTIONS = {
     "allowed", "contains", "description", "empty", "environment", "guid", "items", "json", "loadJsonContent",
-    "loadTextContent", "maxLength", "maxValue", "minLength", "minValue", "replace", "resourceGroup", "split", "startsWith", "string",
-    "subscription", "subscriptionResourceId", "tenant", "toLower", "toObject", "union", "uniqueString",
+    "loadTextContent", "maxLength", "maxValue", "minLength", "minValue", "replace", "resourceGroup", "split",
+    "startsWith", "string", "subscription", "subscriptionResourceId", "tenant", "toLower", "toObject", "union",
+    "uniqueString",
 }  # fmt: skip
 """Those that the templates use; a new one is looked up before it is added."""
 

@@ -36,7 +36,7 @@ class StoreSource(Protocol):
 
     def load(self, count: int) -> int:
         """
-        How much of a test's load is put on this database: all of it, or a tenth where it is very slow.
+        How many of a test's jobs or threads are put on this database: all, or a tenth, but two, where it is very slow.
         """
 
 

@@ -81,7 +81,7 @@ def test_of_many_processes_that_claim_at_once_one_gets_the_probe(shared_source: 
     with closing(shared_source.open(circuit_rules=NO_BREAK)) as store:
         _open_circuit(store)
 
-    found = in_processes(3, "claim", shared_source.address, threads=4, want=50)
+    found = in_processes(3, "claim", shared_source.address, threads=shared_source.load(4), want=50)
 
     assert [is_probe for claims in found for _, is_probe in claims] == [True]
 

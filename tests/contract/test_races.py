@@ -72,7 +72,7 @@ class TestDraining:
         count = shared_source.load(5000)
         _enqueue(store, count)
 
-        found = in_processes(3, "drain", shared_source.address, threads=THREADS)
+        found = in_processes(3, "drain", shared_source.address, threads=shared_source.load(THREADS))
 
         _check_all_were_run_once(store, [job_id for ids in found for job_id in ids], count)
 
@@ -105,11 +105,11 @@ class TestKeys:
         self, open_shared: Callable[[], Store], shared_source: StoreSource
     ) -> None:
         store = open_shared()
-        keys = shared_source.load(50)
+        keys, threads = shared_source.load(50), shared_source.load(4)
 
-        found = in_processes(3, "enqueue_keys", shared_source.address, threads=4, keys=keys)
+        found = in_processes(3, "enqueue_keys", shared_source.address, threads=threads, keys=keys)
 
-        _check_one_winner_for_each_key(store, [entry for entries in found for entry in entries], keys, 12)
+        _check_one_winner_for_each_key(store, [entry for entries in found for entry in entries], keys, 3 * threads)
 
 
 def _check_one_winner_for_each_key(store: Store, entries: list[list[str]], keys: int, callers: int) -> None:

@@ -445,6 +445,20 @@ class TestTexts:
             (2.5, "2", None),
         ]
 
+    def test_long_texts_are_kept_whole_beside_short_ones(self, store: SqliteStore) -> None:
+        texts = {"a": "1", "b": f'"{"x" * 9_998}"', "c": f'"{"x" * 9_999}"', "d": f'"{chr(0x1F680) * 50_000}"'}
+        store.enqueue([NewJob(job_id, "t", text) for job_id, text in texts.items()])
+        claimed = store.turn(Turn("worker-1", 1, want=2, prefetch=2)).claimed
+        again = store.turn(Turn("worker-1", 1, want=2, prefetch=2)).claimed
+        store.turn(Turn("worker-1", 2, starts=tuple(job.lease for job in claimed[2:])))
+        ends = tuple(complete(job.lease, 1.0, texts[job.lease.job_id]) for job in claimed)
+        store.turn(Turn("worker-1", 3, settlements=ends))
+
+        assert [(job.lease.job_id, job.payload) for job in claimed] == list(texts.items())
+        assert [job.payload for job in again] == list(texts.values())
+        kept = [store.find(job_id) for job_id in texts]
+        assert [job.result for job in kept if isinstance(job, ArchivedJob)] == list(texts.values())
+
 
 class TestMigrations:
     def test_an_empty_database_lacks_everything(self, path: Path) -> None:

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import bisect
 import heapq
-import json
 from collections import defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.value import Value, replace
 from chokaq_core.ports import MAX_BATCH
-from chokaq_core.stores.sqlite.rows import claimed_job
+from chokaq_core.stores.sqlite.rows import LONG_TEXT, claimed_jobs, json_text, json_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +23,11 @@ if TYPE_CHECKING:
     from chokaq_core.stores.sqlite.circuits import Board
     from chokaq_core.stores.sqlite.database import Transaction
 
-Rank = tuple[int, int, str]
-"""A row's place in its queue: negative priority, due time, id."""
+_PAYLOAD = 4
+"""Its place in a row of the claim's answer."""
+
+Rank = tuple[int, int, str, int]
+"""A row's place in its queue, negative priority, due time and id, and where it is stored."""
 
 
 class Lane(Value):
@@ -42,10 +44,10 @@ class Lane(Value):
 
 class Pick(Value):
     """
-    The ids to claim, first to run first, and the queue that was served last.
+    The rows to claim, first to run first, and the queue that was served last.
     """
 
-    ids: tuple[str, ...]
+    rows: tuple[Rank, ...]
     last_queue: str
 
 
@@ -61,11 +63,9 @@ def claim(transaction: Transaction, turn: Turn, board: Board) -> tuple[tuple[Cla
     if not lanes:
         return (), turn.after_queue
     pick = _pick(transaction, lanes, room, turn.after_queue)
-    rows = transaction.rows(
-        "claim", worker=turn.worker_id, ids=json.dumps(pick.ids), running=json.dumps(pick.ids[: turn.want])
-    )
-    by_id = {row[0]: row for row in rows}
-    jobs = [claimed_job(by_id[i], turn.worker_id, transaction.now) for i in pick.ids if i in by_id]
+    picked = json_text([row[3] for row in pick.rows])
+    transaction.change("claim", worker=turn.worker_id, picked=picked, want=turn.want)
+    jobs = _held(transaction, turn.worker_id, picked)
     return tuple(_with_circuit(job, board) for job in jobs), pick.last_queue
 
 
@@ -73,11 +73,25 @@ def claim_again(transaction: Transaction, worker_id: str, leases: dict[str, int]
     """
     The jobs of an earlier claim that this worker still holds.
     """
-    rows = transaction.rows("claim_again", ids=json.dumps(list(leases)), worker=worker_id)
-    jobs = (claimed_job(row, worker_id, transaction.now) for row in rows if leases[row[0]] == row[1])
+    rows = transaction.rows("claim_rows", ids=json_text(list(leases)))
+    jobs = _held(transaction, worker_id, json_text([row for (row,) in rows]))
     return [
-        replace(job, circuit_generation=board.generation(job.type_key), is_probe=board.is_probe(job)) for job in jobs
+        replace(job, circuit_generation=board.generation(job.type_key), is_probe=board.is_probe(job))
+        for job in jobs
+        if job.lease.number == leases[job.lease.job_id]
     ]
+
+
+def _held(transaction: Transaction, worker_id: str, picked: str) -> Iterator[ClaimedJob]:
+    """
+    Those of the picked rows that the worker holds, in their order.
+    """
+    answer = json_values(transaction.value("claim_held", picked=picked, worker=worker_id, long=LONG_TEXT))
+    rows = [row for _, row in sorted(answer)]
+    for row in rows:
+        if row[_PAYLOAD] is None:
+            row[_PAYLOAD] = transaction.value("claim_payload", id=row[0])
+    return claimed_jobs(rows, worker_id, transaction.now)
 
 
 def _open_lanes(transaction: Transaction, board: Board, wanted: LaneFilter | None) -> list[Lane]:
@@ -105,16 +119,18 @@ def _lanes_with_room(transaction: Transaction) -> Iterator[Lane]:
     rows = transaction.rows("claim_heads")
     is_limited = any(max_workers is not None for _, _, max_workers, *_ in rows)
     busy = dict(transaction.rows("claim_busy")) if is_limited else {}
-    for queue, type_key, max_workers, priority, due, job_id in rows:
+    for queue, type_key, max_workers, priority, due, job_id, row in rows:
         free = None if max_workers is None else max_workers - busy.get(queue, 0)
         if free is None or free > 0:
-            yield Lane(queue, type_key, free, (-priority, due, job_id))
+            yield Lane(queue, type_key, free, (-priority, due, job_id, row))
 
 
 def _with_circuit(job: ClaimedJob, board: Board) -> ClaimedJob:
     """
     The job with its circuit's generation; the first of a type that needs a probe becomes the probe.
     """
+    if not board.knows(job.type_key):
+        return job
     is_probe = board.needs_probe(job.type_key)
     if is_probe:
         board.acquire(job.type_key, job.lease.job_id, job.lease.worker_id)
@@ -126,15 +142,19 @@ def _pick(transaction: Transaction, lanes: list[Lane], room: int, after_queue: s
     """
     Takes one row at a time from the queue whose best row has the highest priority; among equals the next in the cycle.
     """
-    feeds = dict(_feeds(transaction, lanes, room))
+    rows_of = dict(_rows_of_queues(transaction, lanes, room))
+    if len(rows_of) == 1:
+        ((queue, only),) = rows_of.items()
+        return Pick(tuple(islice(only, room)), queue)
+    feeds = {queue: _Feed(rows) for queue, rows in rows_of.items()}
     rota = _Rota(feeds)
-    ids: list[str] = []
+    picked: list[Rank] = []
     last = after_queue
-    while len(ids) < room and rota.has_more():
+    while len(picked) < room and rota.has_more():
         last = rota.next_queue(last)
-        ids.append(feeds[last].take())
+        picked.append(feeds[last].take())
         rota.settle(last)
-    return Pick(tuple(ids), last)
+    return Pick(tuple(picked), last)
 
 
 class _Feed:
@@ -148,14 +168,14 @@ class _Feed:
         self._rows = rows
         self.head = next(rows, None)
 
-    def take(self) -> str:
+    def take(self) -> Rank:
         """
-        The id of the best row, which is then gone from the feed.
+        The best row, which is then gone from the feed.
         """
         assert self.head is not None  # noqa: S101 - the rota holds only feeds that have a row
-        job_id = self.head[2]
+        row = self.head
         self.head = next(self._rows, None)
-        return job_id
+        return row
 
 
 class _Rota:
@@ -203,7 +223,7 @@ class _Rota:
             bisect.insort(self._by_priority.setdefault(head[0], []), queue)
 
 
-def _feeds(transaction: Transaction, lanes: list[Lane], room: int) -> Iterator[tuple[str, _Feed]]:
+def _rows_of_queues(transaction: Transaction, lanes: list[Lane], room: int) -> Iterator[tuple[str, Iterator[Rank]]]:
     """
     For each queue the rows of all its lanes together, as many as its limit allows.
     """
@@ -212,7 +232,7 @@ def _feeds(transaction: Transaction, lanes: list[Lane], room: int) -> Iterator[t
         by_queue[lane.queue].append(lane)
     for queue, own in by_queue.items():
         free = own[0].free
-        yield queue, _Feed(_merged(transaction, own, room if free is None else min(room, free)))
+        yield queue, _merged(transaction, own, room if free is None else min(room, free))
 
 
 def _merged(transaction: Transaction, lanes: list[Lane], count: int) -> Iterator[Rank]:
@@ -231,4 +251,4 @@ def _rows_of(transaction: Transaction, lane: Lane, count: int) -> Iterator[Rank]
     if lane.is_probe:
         return
     rows = transaction.rows("claim_lane", queue=lane.queue, type_key=lane.type_key, most=count)
-    yield from ((-priority, due, job_id) for priority, due, job_id in islice(rows, 1, None))
+    yield from ((-priority, due, job_id, row) for priority, due, job_id, row in islice(rows, 1, None))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,9 +14,15 @@ from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import ArchivedJob, AttemptError, ClaimedJob, DeadJob, HotJob, JobRecord, Lease, Status
 from chokaq_core.domain.value import field_names
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _SHARED = field_names(JobRecord)
+_STATUSES = tuple(Status)
+LONG_TEXT = 10_000
+"""Characters from which on a text is not put into JSON with others."""
 
 
 def json_text(values: object) -> str:
@@ -24,6 +30,13 @@ def json_text(values: object) -> str:
     JSON for a statement that takes many values as one parameter.
     """
     return msgspec.json.encode(values).decode()
+
+
+def json_values(text: str) -> Any:  # noqa: ANN401 - whatever the statement has put together
+    """
+    What a statement answers as one row of JSON.
+    """
+    return msgspec.json.decode(text)
 
 
 def micros(at: datetime) -> int:
@@ -54,26 +67,37 @@ def moment_or_none(value: int | None) -> datetime | None:
     return None if value is None else moment(value)
 
 
-def claimed_job(row: tuple[Any, ...], worker_id: str, now: int) -> ClaimedJob:
+def claimed_jobs(rows: Iterable[Sequence[Any]], worker_id: str, now: int) -> Iterator[ClaimedJob]:
     """
-    A row of the claim's answer.
+    Rows of the claim's answer.
     """
-    (job_id, lease, queue, type_key, payload, status, attempt, interruptions, due, lifetime, by, trace, cancel_at) = row
-    return ClaimedJob(
-        lease=Lease(job_id, worker_id, lease),
-        queue=queue,
-        type_key=type_key,
-        payload=payload,
-        status=Status(status),
-        attempt=attempt,
-        interruptions=interruptions,
-        due_at=moment(due),
-        lifetime_start_at=moment(lifetime),
-        claimed_at=moment(now),
-        created_by=by,
-        trace_parent=trace,
-        is_cancel_requested=cancel_at is not None,
-    )
+    moments, claimed_at = _Moments(), moment(now)
+    for job_id, lease, queue, type_key, payload, status, attempt, breaks, due, lifetime, by, trace, cancel_at in rows:
+        yield ClaimedJob(
+            lease=Lease(job_id, worker_id, lease),
+            queue=queue,
+            type_key=type_key,
+            payload=payload,
+            status=_STATUSES[status],
+            attempt=attempt,
+            interruptions=breaks,
+            due_at=moments[due],
+            lifetime_start_at=moments[lifetime],
+            claimed_at=claimed_at,
+            created_by=by,
+            trace_parent=trace,
+            is_cancel_requested=cancel_at is not None,
+        )
+
+
+class _Moments(dict[int, datetime]):
+    """
+    Moments by their microseconds, each made once: jobs of one claim share many.
+    """
+
+    def __missing__(self, value: int) -> datetime:
+        at = self[value] = moment(value)
+        return at
 
 
 def hot_job(row: tuple[Any, ...]) -> HotJob:

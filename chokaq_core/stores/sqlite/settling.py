@@ -4,7 +4,6 @@ The settling half of a worker's turn: which settlements still hold, what each do
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +11,7 @@ from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import Place
 from chokaq_core.domain.moves import MOVES, Move, Settlement, under_cancel_mark
 from chokaq_core.domain.value import Value
-from chokaq_core.stores.sqlite.rows import json_text, span_micros
+from chokaq_core.stores.sqlite.rows import LONG_TEXT, json_text, json_values, span_micros
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -139,7 +138,7 @@ def count_endings(transaction: Transaction, shard: str, endings: Iterable[Ending
 
 
 def _held(transaction: Transaction, worker_id: str, job_ids: Sequence[str]) -> dict[str, _Held]:
-    rows = json.loads(transaction.value("turn_held", ids=json_text(job_ids), worker=worker_id))
+    rows = json_values(transaction.value("turn_held", ids=json_text(job_ids), worker=worker_id))
     return {job_id: _Held(*rest) for job_id, *rest in rows}
 
 
@@ -170,21 +169,31 @@ def _complete(transaction: Transaction, settlements: list[Settlement]) -> None:
     endings = json_text({s.lease.job_id: _ending(s) for s in settlements})
     transaction.change("turn_complete", endings=endings)
     transaction.change("turn_leave_completed", endings=endings)
-    cut_short = [
-        {"id": s.lease.job_id, "result": s.result, "result_note": s.result_note}
-        for s in settlements
-        if "\0" in f"{s.result}{s.result_note}"
-    ]
-    transaction.change_each("turn_result", cut_short)
+    transaction.change_each(
+        "turn_result",
+        [
+            {"id": s.lease.job_id, "result": s.result, "result_note": s.result_note}
+            for s in settlements
+            if not (_fits(s.result) and _fits(s.result_note))
+        ],
+    )
 
 
 def _ending(settlement: Settlement) -> object:
     """
     What `turn_complete` has to know of a job, short where there is little.
     """
-    if settlement.result is None and settlement.result_note is None:
+    result, note = settlement.result, settlement.result_note
+    if (result is None and note is None) or not (_fits(result) and _fits(note)):
         return settlement.duration_ms
-    return (settlement.duration_ms, settlement.result, settlement.result_note)
+    return (settlement.duration_ms, result, note)
+
+
+def _fits(text: str | None) -> bool:
+    """
+    Whether a text can go into JSON with those of other jobs.
+    """
+    return text is None or (len(text) <= LONG_TEXT and "\0" not in text)
 
 
 def _dead_letter(transaction: Transaction, settlements: list[Settlement]) -> None:

@@ -10,7 +10,7 @@ WHERE Id IN (
 
 -- name: claim_heads
 -- The best claimable row of each lane whose queue is open. One seek a lane.
-SELECT l.Queue, l.Type, q.MaxWorkers, h.Priority, h.DueAtUtc, h.Id
+SELECT l.Queue, l.Type, q.MaxWorkers, h.Priority, h.DueAtUtc, h.Id, h.rowid
 FROM Lanes AS l
 INNER JOIN Queues AS q ON l.Queue = q.Name AND q.IsPaused = 0 AND q.IsActive = 1
 INNER JOIN JobsHot AS h ON h.rowid = (
@@ -21,7 +21,7 @@ INNER JOIN JobsHot AS h ON h.rowid = (
 
 -- name: claim_lane
 -- A lane's claimable rows in claim order, from the index alone.
-SELECT Priority, DueAtUtc, Id FROM JobsHot
+SELECT Priority, DueAtUtc, Id, rowid FROM JobsHot
 WHERE IsReady = 1 AND Queue = :queue AND Type = :type_key
 ORDER BY Priority DESC, DueAtUtc, Id LIMIT :most;
 
@@ -30,25 +30,29 @@ ORDER BY Priority DESC, DueAtUtc, Id LIMIT :most;
 SELECT Queue, count(*) FROM JobsHot WHERE WorkerId > '' GROUP BY Queue;
 
 -- name: claim
--- Move claim: Pending → Processing for ids in :running, → Fetched for the others. No `IS NOT NULL` behind RETURNING:
--- SQLite 3.40 answers 1 there for every column of a table whose first one is NOT NULL.
+-- Move claim: Pending → Processing for the first `:want` of the picked rows, → Fetched for the others.
 UPDATE JobsHot SET
-    Status = CASE WHEN Id IN (SELECT value FROM json_each(:running)) THEN 2 ELSE 1 END,
-    AttemptCount = AttemptCount + (Id IN (SELECT value FROM json_each(:running))),
-    StartedAtUtc = CASE WHEN Id IN (SELECT value FROM json_each(:running)) THEN :now END,
-    IsReady = 0, WorkerId = :worker, LeaseNumber = LeaseNumber + 1, HeartbeatUtc = :now, LastUpdatedUtc = :now
-WHERE Id IN (SELECT value FROM json_each(:ids)) AND WorkerId IS NULL
-RETURNING
-    Id, LeaseNumber, Queue, Type, Payload, Status, AttemptCount, Interruptions, DueAtUtc, LifetimeStartUtc,
-    CreatedBy, TraceParent, CancelRequestedUtc;
+    Status = iif(p.key < :want, 2, 1), AttemptCount = AttemptCount + (p.key < :want),
+    StartedAtUtc = iif(p.key < :want, :now, NULL), IsReady = 0, WorkerId = :worker, LeaseNumber = LeaseNumber + 1,
+    HeartbeatUtc = :now, LastUpdatedUtc = :now
+FROM json_each(:picked) AS p
+WHERE JobsHot.rowid = p.atom AND +WorkerId IS NULL;
 
--- name: claim_again
--- The rows of an earlier claim that this worker still holds, for the repeat of a turn.
-SELECT
-    h.Id, h.LeaseNumber, h.Queue, h.Type, h.Payload, h.Status, h.AttemptCount, h.Interruptions, h.DueAtUtc,
-    h.LifetimeStartUtc, h.CreatedBy, h.TraceParent, h.CancelRequestedUtc
-FROM json_each(:ids) AS i CROSS JOIN JobsHot AS h ON h.Id = i.value
+-- name: claim_held
+-- What this worker holds of the picked rows, each with its place among them: as one row, like `beat_held`. Long payloads
+-- are read one by one, since a row of SQLite holds a thousand million bytes at most.
+SELECT json_group_array(json_array(p.key, json_array(
+    h.Id, h.LeaseNumber, h.Queue, h.Type, iif(length(h.Payload) > :long, NULL, h.Payload), h.Status, h.AttemptCount,
+    h.Interruptions, h.DueAtUtc, h.LifetimeStartUtc, h.CreatedBy, h.TraceParent, h.CancelRequestedUtc
+))) FROM json_each(:picked) AS p CROSS JOIN JobsHot AS h ON h.rowid = p.atom
 WHERE +h.WorkerId = :worker;
+
+-- name: claim_rows
+-- Where the jobs of an earlier claim are stored, for the repeat of a turn.
+SELECT h.rowid FROM json_each(:ids) AS i CROSS JOIN JobsHot AS h ON h.Id = i.value;
+
+-- name: claim_payload
+SELECT Payload FROM JobsHot WHERE Id = :id;
 
 -- name: claim_has_open_queue
 SELECT EXISTS(SELECT 1 FROM Queues WHERE IsPaused = 0 AND IsActive = 1);

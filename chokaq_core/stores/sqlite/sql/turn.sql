@@ -38,7 +38,7 @@ SELECT
 FROM json_each(:endings) AS e CROSS JOIN JobsHot AS h ON h.Id = e.key;
 
 -- name: turn_result
--- Texts that JSON in SQLite would cut short.
+-- Texts that are long, or that JSON in SQLite would cut short.
 UPDATE JobsArchive SET Result = :result, ResultNote = :result_note WHERE Id = :id;
 
 -- name: turn_leave_completed

@@ -43,17 +43,22 @@ class Bridge(Protocol):
 class Entry(Value):
     """
     Where a run begins: the outermost step, called with the run and the arguments of the handler.
+
+    Attributes:
+        wants_context: whether any step looks at the context; None takes its place where nobody does.
     """
 
     call: Callable[..., Any]
     is_async: bool
+    wants_context: bool = True
 
 
 def build_entry(registration: Registration, middleware: Sequence[Middleware], bridge: Bridge) -> Entry:
     """
     Wraps the registration's handler into the middleware; registered first means outermost.
     """
-    entry = Entry(_handler_call(registration), registration.is_async)
+    wants_context = registration.wants_context or registration.job_type is None
+    entry = Entry(_handler_call(registration), registration.is_async, wants_context)
     for step in reversed(middleware):
         entry = _wrap(step, entry, bridge)
     return entry

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from chokaq_core.policy.envelope import EnvelopeLimits
     from chokaq_core.ports import Events, Tracing
 
+_SUCCEEDED = Succeeded()
 NO_THREAD_DELAY = timedelta(seconds=5)
 """How long a job is put off that could not be given a thread."""
 
@@ -129,17 +130,15 @@ class Executor:
 
     def _start_on_loop(self, pairs: list[tuple[Run, Entry]]) -> None:
         loop = asyncio.get_running_loop()
-        # What is set in the context here, every task that is made here has too.
-        self._mark_thread()
         for run, entry in pairs:
-            run.task = loop.create_task(self._run_async(run, entry))
+            run.task = loop.create_task(self._run_async(run, entry, loop))
 
     def _run_blocking(self, run: Run, entry: Entry) -> None:
         try:
             run.raise_if_told_to_stop()
             job = self._payload_of(run)
             with self._tracing.running(run.ref, run.job.trace_parent):
-                value = entry.call(run, job, run.context())
+                value = entry.call(run, job, run.context() if entry.wants_context else None)
             outcome = self._success(value)
         except _RejectedPayload as rejection:
             outcome = rejection.outcome
@@ -147,15 +146,14 @@ class Executor:
             outcome = run.outcome_of(error)
         self._end(run, outcome)
 
-    async def _run_async(self, run: Run, entry: Entry) -> None:
+    async def _run_async(self, run: Run, entry: Entry, loop: asyncio.AbstractEventLoop) -> None:
         # The handler is awaited in this task, not in one of its own: a task that raises SystemExit stops its loop.
         # Cancelling is offered from inside, since a task that is cancelled before its first step never runs at all.
-        run.on_stop(partial(asyncio.get_running_loop().call_soon_threadsafe, _cancel, run))
         try:
-            run.raise_if_told_to_stop()
+            run.begin_on(loop)
             job = self._payload_of(run)
             with self._tracing.running(run.ref, run.job.trace_parent):
-                value = await entry.call(run, job, run.context())
+                value = await entry.call(run, job, run.context() if entry.wants_context else None)
             outcome = self._success(value)
         except _RejectedPayload as rejection:
             outcome = rejection.outcome
@@ -173,6 +171,8 @@ class Executor:
             raise _RejectedPayload(Rejected(text_facts("InvalidPayload", str(error)))) from error
 
     def _success(self, value: object) -> Outcome:
+        if value is None:
+            return _SUCCEEDED
         refuse_unawaited(value)
         result = stored_result(value, self._limits.max_payload_bytes)
         return Succeeded(result.text, storable(result.note) if result.note is not None else None)
@@ -198,11 +198,6 @@ class _RejectedPayload(Exception):  # noqa: N818 - carries an outcome across one
     def __init__(self, outcome: Rejected) -> None:
         super().__init__()
         self.outcome = outcome
-
-
-def _cancel(run: Run) -> None:
-    if run.task is not None:
-        run.task.cancel()
 
 
 def _unknown_type(run: Run) -> Rejected:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from chokaq_core.contracts.job import Job
     from chokaq_core.contracts.profile import Registration
-    from chokaq_core.domain.job import ClaimedJob, EnqueueResult, Lease
+    from chokaq_core.domain.job import ClaimedJob, EnqueueResult
 
 
 LONGEST_TIMEOUT_SECONDS = threading.TIMEOUT_MAX
@@ -58,6 +58,11 @@ class Run:
     A job in a slot. It concludes once, which decides its row; it ends once, which frees its slot.
 
     The two differ for a handler that ignores its timeout: the row leaves at once, the thread keeps the slot.
+
+    Attributes:
+        lease: the lease that this run holds, or held.
+        ref: the job as events name it.
+        task: on the event loop, the task that runs the handler.
     """
 
     def __init__(
@@ -70,6 +75,8 @@ class Run:
         attempt: int,
     ) -> None:
         self.job = job
+        self.lease = job.lease
+        self.ref = JobRef(job.lease.job_id, job.type_key, job.queue, attempt, job.lease.worker_id)
         self.registration = registration
         self.timeout = timeout
         self.attempt = attempt
@@ -83,24 +90,9 @@ class Run:
         self.task: asyncio.Task[None] | None = None
         self._lock = threading.Lock()
         self._enqueue = enqueue
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._on_stop: list[Callable[[], object]] = []
         self._progress: Progress | None = None
-
-    @property
-    def lease(self) -> Lease:
-        """
-        The lease that this run holds, or held.
-        """
-        return self.job.lease
-
-    @property
-    def ref(self) -> JobRef:
-        """
-        The job as events name it.
-        """
-        return JobRef(
-            self.lease.job_id, self.job.type_key, self.job.queue, attempt=self.attempt, worker_id=self.lease.worker_id
-        )
 
     @property
     def duration_ms(self) -> float:
@@ -142,7 +134,19 @@ class Run:
             callbacks = tuple(self._on_stop)
         for callback in callbacks:
             callback()
+        if (loop := self._loop) is not None:
+            loop.call_soon_threadsafe(self._cancel_task)
         return True
+
+    def begin_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """
+        Has the order to stop cancel the task on this loop; called in the task, whose first step has come.
+
+        Raises:
+            JobCancelledError: the order is there.
+        """
+        self._loop = loop
+        self.raise_if_told_to_stop()
 
     def on_stop(self, callback: Callable[[], object]) -> None:
         """
@@ -170,9 +174,10 @@ class Run:
         Notes that the handler has ended, and lets go of what could have interrupted it.
         """
         self.ended_at = time.monotonic()
-        with self._lock:
-            self._on_stop.clear()
-            self.task = None
+        self.task = self._loop = None
+        if self._on_stop:
+            with self._lock:
+                self._on_stop.clear()
 
     def outcome_of(self, error: BaseException) -> Outcome:
         """
@@ -230,6 +235,10 @@ class Run:
         Enqueues another job.
         """
         return self._enqueue(job, **options)
+
+    def _cancel_task(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
 
     def _kind_of(self, error: BaseException) -> FailureKind:
         if self.registration is None:

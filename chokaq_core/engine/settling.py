@@ -50,6 +50,9 @@ def settle(run: Run, outcome: Outcome, rules: RetryRules, now: datetime) -> Ende
     """
     Decides what follows an outcome and builds the settlement for it.
     """
+    if isinstance(outcome, Succeeded):
+        # What nearly every run comes to depends on nothing else.
+        return Ended(run, outcome, moves.complete(run.lease, run.duration_ms, outcome.result, outcome.note))
     own = run.registration.max_attempts if run.registration is not None else None
     facts = AttemptFacts(run.attempt, own or rules.max_attempts, run.job.lifetime_start_at, now)
     verdict = decide(outcome, facts, rules, random.random())  # noqa: S311 - jitter, not a secret
@@ -72,8 +75,6 @@ def event_of(ended: Ended, *, is_stale: bool, is_cancelled: bool) -> Event:
 def _settlement(run: Run, outcome: Outcome, verdict: Verdict) -> Settlement:
     lease, delay = run.lease, verdict.delay
     match verdict.move:
-        case Move.COMPLETE if isinstance(outcome, Succeeded):
-            return moves.complete(lease, run.duration_ms, outcome.result, outcome.note)
         case Move.RETRY if delay is not None:
             return moves.retry(lease, delay, error_of(outcome))
         case Move.POSTPONE if delay is not None:

@@ -364,7 +364,9 @@ class OnThread(Note):
 
 
 def test_a_lone_job_costs_one_turn_to_claim_and_one_to_settle(open_rig: OpenRig, faulty: FaultyStore) -> None:
-    rig = open_rig(profile_of(Mixed()), store=faulty.as_store())
+    # It does not look again while the job runs, however long that takes here.
+    worker = replace(QUICK_WORKER, polling_interval=timedelta(minutes=1))
+    rig = open_rig(profile_of(Mixed()), store=faulty.as_store(), worker=worker)
 
     rig.run()
 

@@ -10,6 +10,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.errors import FieldProblem
+from chokaq_core.domain.failures import FailureReason
+from chokaq_core.domain.job import Status
 from chokaq_core.domain.listing import JobQuery, Pillar
 from chokaq_core.domain.value import Value, asdict, field
 from chokaq_core.policy.envelope import is_job_id, revision_problems
@@ -110,7 +112,7 @@ def target_text(target: Ids | Matching) -> str:
     if isinstance(target, Ids):
         return _compact({"ids": list(target.ids)})
     query = target.query
-    given = {name: value for name, value in asdict(query.filter).items() if value is not None}
+    given = {name: _word(value) for name, value in asdict(query.filter).items() if value is not None}
     order = {"order": "oldest"} if query.is_oldest_first else {}
     after = {"after": [query.after.at, query.after.job_id]} if query.after is not None else {}
     return _compact({"pillar": query.pillar, **given, **order, **after})
@@ -146,3 +148,10 @@ def _compact(value: object) -> str:
 
 def _plain(value: object) -> object:
     return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _word(value: object) -> object:
+    """
+    A status or a reason by its name, since people read it; anything else as it is.
+    """
+    return value.label if isinstance(value, (Status, FailureReason)) else value

@@ -16,42 +16,52 @@ from tests.support.deck_jobs import BIG
 
 pytestmark = pytest.mark.browser
 
+THEMES = [("blueprint", 0), ("carbon", 500)]
+"""Each theme with the number from which on it has jobs of its own."""
+in_both_themes = pytest.mark.parametrize("theme, first", THEMES, ids=[theme for theme, _ in THEMES])
 
-def test_a_dead_job_is_resurrected_and_the_list_shows_it_at_once(open_deck: OpenDeck) -> None:
-    screen = open_deck()
-    screen.open_job("dlq", "invoice-00040")
+
+@in_both_themes
+def test_a_dead_job_is_resurrected_and_the_list_shows_it_at_once(open_deck: OpenDeck, theme: str, first: int) -> None:
+    job_id = f"invoice-{first + 40:05}"
+    screen = open_deck(theme=theme)
+    screen.open_job("dlq", job_id)
 
     screen.drawer.get_by_role("button", name="Resurrect", exact=True).click()
     expect(screen.dialog.get_by_text("Goes back to pending with fresh attempts: 1 job")).to_be_visible()
     screen.page.keyboard.press("Enter")
 
     expect(screen.dialog).to_have_count(0)
-    screen.wait_for_job("invoice-00040", pillar="archive")
+    screen.wait_for_job(job_id, pillar="archive")
     expect(screen.drawer.get_by_text("It is in archive now")).to_be_visible()
 
 
+@in_both_themes
 @pytest.mark.case("C-045")
-def test_an_edit_changes_what_was_typed_and_no_other_digit(open_deck: OpenDeck) -> None:
-    screen = open_deck()
-    screen.open_job("dlq", "invoice-00041")
-    before = screen.job("invoice-00041")["payload"]
-    assert str(BIG + 41) in before
+def test_an_edit_changes_what_was_typed_and_no_other_digit(open_deck: OpenDeck, theme: str, first: int) -> None:
+    job_id = f"invoice-{first + 41:05}"
+    screen = open_deck(theme=theme)
+    screen.open_job("dlq", job_id)
+    before = screen.job(job_id)["payload"]
+    assert str(BIG + first + 41) in before
 
     screen.drawer.get_by_role("button", name="Edit", exact=True).click()
     box = screen.dialog.get_by_label("Payload")
-    assert str(BIG + 41) in box.input_value()
-    box.fill(box.input_value().replace("customer41", "customer-x"))
+    assert str(BIG + first + 41) in box.input_value()
+    box.fill(box.input_value().replace(f"customer{first + 41}", "customer-x"))
     screen.press("Preview")
     screen.press("Edit 1 job")
     expect(screen.dialog).to_have_count(0)
 
-    assert screen.job("invoice-00041")["payload"] == before.replace("customer41", "customer-x")
+    assert screen.job(job_id)["payload"] == before.replace(f"customer{first + 41}", "customer-x")
     expect(screen.drawer.get_by_text("customer-x")).to_be_visible()
 
 
-def test_a_payload_that_is_no_json_is_refused_and_can_be_mended(open_deck: OpenDeck) -> None:
-    screen = open_deck()
-    screen.open_job("dlq", "invoice-00042")
+@in_both_themes
+def test_a_payload_that_is_no_json_is_refused_and_can_be_mended(open_deck: OpenDeck, theme: str, first: int) -> None:
+    job_id = f"invoice-{first + 42:05}"
+    screen = open_deck(theme=theme)
+    screen.open_job("dlq", job_id)
     screen.drawer.get_by_role("button", name="Edit and resurrect").click()
     screen.dialog.get_by_label("Payload").fill('{"invoice": ')
     screen.press("Preview")
@@ -63,12 +73,14 @@ def test_a_payload_that_is_no_json_is_refused_and_can_be_mended(open_deck: OpenD
     screen.press("Edit and resurrect 1 job")
     expect(screen.dialog).to_have_count(0)
 
-    screen.wait_for_job("invoice-00042", pillar="archive", payload='{"invoice":1}', tags="mended")
+    screen.wait_for_job(job_id, pillar="archive", payload='{"invoice":1}', tags="mended")
 
 
-def test_a_priority_is_set(open_deck: OpenDeck) -> None:
-    screen = open_deck()
-    screen.open_job("active", "report-00010")
+@in_both_themes
+def test_a_priority_is_set(open_deck: OpenDeck, theme: str, first: int) -> None:
+    job_id = f"report-{first + 10:05}"
+    screen = open_deck(theme=theme)
+    screen.open_job("active", job_id)
 
     screen.drawer.get_by_role("button", name="Set priority").click()
     screen.dialog.get_by_label("Priority").fill("900")
@@ -76,23 +88,27 @@ def test_a_priority_is_set(open_deck: OpenDeck) -> None:
     screen.press("Set priority 1 job")
     expect(screen.dialog).to_have_count(0)
 
-    assert screen.job("report-00010")["priority"] == 900
+    assert screen.job(job_id)["priority"] == 900
 
 
-def test_a_waiting_job_is_cancelled(open_deck: OpenDeck) -> None:
-    screen = open_deck()
-    screen.open_job("active", "report-00011")
+@in_both_themes
+def test_a_waiting_job_is_cancelled(open_deck: OpenDeck, theme: str, first: int) -> None:
+    job_id = f"report-{first + 11:05}"
+    screen = open_deck(theme=theme)
+    screen.open_job("active", job_id)
 
     screen.drawer.get_by_role("button", name="Cancel").click()
     screen.press("Cancel 1 job")
     expect(screen.dialog).to_have_count(0)
 
-    screen.wait_for_job("report-00011", pillar="dlq", reason="Cancelled")
+    screen.wait_for_job(job_id, pillar="dlq", reason="Cancelled")
 
 
-def test_a_purge_is_confirmed_by_typing(open_deck: OpenDeck) -> None:
-    screen = open_deck()
-    screen.open_job("dlq", "invoice-00043")
+@in_both_themes
+def test_a_purge_is_confirmed_by_typing(open_deck: OpenDeck, theme: str, first: int) -> None:
+    job_id = f"invoice-{first + 43:05}"
+    screen = open_deck(theme=theme)
+    screen.open_job("dlq", job_id)
 
     screen.drawer.get_by_role("button", name="Purge").click()
     run = screen.dialog.get_by_role("button", name="Purge 1 job")
@@ -100,12 +116,12 @@ def test_a_purge_is_confirmed_by_typing(open_deck: OpenDeck) -> None:
     screen.dialog.get_by_label("Type purge 1 to confirm").fill("purge")
     screen.page.keyboard.press("Enter")
     expect(run).to_be_disabled()
-    assert screen.job("invoice-00043")["pillar"] == "dlq"
+    assert screen.job(job_id)["pillar"] == "dlq"
     screen.dialog.get_by_label("Type purge 1 to confirm").fill("purge 1")
     run.click()
 
-    expect(screen.drawer.get_by_text("There is no job invoice-00043.")).to_be_visible()
-    assert screen.job("invoice-00043")["status"] == 404
+    expect(screen.drawer.get_by_text(f"There is no job {job_id}.")).to_be_visible()
+    assert screen.job(job_id)["status"] == 404
 
 
 def test_backing_out_changes_nothing(open_deck: OpenDeck) -> None:
@@ -167,6 +183,20 @@ def test_a_list_of_more_than_a_thousand_is_done_part_by_part(open_deck: OpenDeck
     assert screen.job("mail-archived-02599")["pillar"] == "archive"
 
 
+def test_a_command_finds_the_few_jobs_that_are_far_down_the_list(open_deck: OpenDeck) -> None:
+    screen = open_deck("archive?search=pilot")
+    expect(screen.page.locator("#found")).to_have_text("0+ jobs in the newest part of the list")
+
+    screen.page.get_by_text("Act on all …").click()
+    screen.page.get_by_role("button", name="Purge all of these").click()
+    expect(screen.dialog.get_by_text("Is deleted for good: 20 jobs")).to_be_visible()
+    screen.dialog.get_by_label("Type purge 20 to confirm").fill("purge 20")
+    screen.press("Purge 20 jobs")
+
+    expect(screen.dialog).to_have_count(0)
+    assert screen.job("mail-pilot-00019")["status"] == 404
+
+
 def test_skipped_jobs_are_named_with_the_reason(open_deck: OpenDeck) -> None:
     screen = open_deck("dlq?search=invoice-0090")
     for job_id in ("invoice-00901", "invoice-00902"):
@@ -188,8 +218,9 @@ def test_skipped_jobs_are_named_with_the_reason(open_deck: OpenDeck) -> None:
     expect(screen.row("Skipped", "invoice-00902")).to_contain_text("there is no such job")
 
 
-def test_a_queue_is_paused_resumed_switched_off_and_limited(open_deck: OpenDeck) -> None:
-    screen = open_deck("queues")
+@pytest.mark.parametrize("theme", [theme for theme, _ in THEMES])
+def test_a_queue_is_paused_resumed_switched_off_and_limited(open_deck: OpenDeck, theme: str) -> None:
+    screen = open_deck("queues", theme=theme)
     row = screen.row("Queues", "mail")
 
     row.get_by_role("button", name="Pause mail").click()

@@ -78,6 +78,26 @@ def test_pages_lead_on_and_back(open_deck: OpenDeck) -> None:
     expect(screen.rows("dlq jobs").first).to_contain_text(first)
 
 
+def test_what_is_far_down_the_list_is_found_by_looking_further(open_deck: OpenDeck) -> None:
+    screen = open_deck("archive?search=early")
+    expect(screen.page.get_by_text("None on this part of the list")).to_be_visible()
+
+    screen.page.get_by_role("button", name="Look further").click()
+
+    expect(screen.rows("archive jobs")).to_have_count(20)
+    expect(screen.row("archive jobs", "mail-early-00019")).to_be_visible()
+    screen.page.get_by_role("button", name="Previous").click()
+    expect(screen.page.get_by_text("None on this part of the list")).to_be_visible()
+
+
+def test_looking_further_in_vain_ends_at_the_end(open_deck: OpenDeck) -> None:
+    screen = open_deck("archive?search=nowhere")
+
+    screen.page.get_by_role("button", name="Look further").click()
+
+    expect(screen.page.get_by_text("No job is like that.")).to_be_visible()
+
+
 def test_progress_shows_and_a_job_that_ends_leaves_the_list_by_itself(open_deck: OpenDeck) -> None:
     screen = open_deck("active?search=live-1")
     expect(screen.page.get_by_text("No job is like that.")).to_be_visible()

@@ -22,7 +22,7 @@ THEMES = ("blueprint", "carbon")
 PLACES = {
     "overview": ("Throughput", "All time: ", "Worker", "reports", "ConnectionResetError"),
     "active": ("report.csv.v1", "report-00799"),
-    "archive": ("email.send.v1", "mail-archived-02599"),
+    "archive": ("email.send.v1", "mail-archived-05599"),
     "dlq?queue=billing": ("invoice.send.v1", "ConnectionResetError"),
     "dlq?queue=billing&job=invoice-00030": (
         "Timeline",
@@ -41,7 +41,7 @@ PLACES = {
 FEW_ROWS = [
     "overview",
     "active?search=report-0079",
-    "archive?search=archived-0259",
+    "archive?search=archived-0559",
     "dlq?search=invoice-0003&job=invoice-00030",
     "errors",
     "queues",

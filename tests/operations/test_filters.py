@@ -11,6 +11,8 @@ import pytest
 from chokaq_core.domain.access import Actor, Role
 from chokaq_core.domain.errors import PreviewRejectedError
 from chokaq_core.domain.events import EventName
+from chokaq_core.domain.failures import FailureReason
+from chokaq_core.domain.job import Status
 from chokaq_core.domain.listing import JobFilter, JobQuery, Pillar
 from chokaq_core.domain.value import replace
 from chokaq_core.operations.commands import JobCommand, Matching, Verb
@@ -191,3 +193,30 @@ def test_the_filter_is_written_down_whole(desk: Desk) -> None:
 
     (entry,) = desk.stage.store.operator_log(None, 10)
     assert entry.target == '{"pillar":"dlq","queue":"mail","search":"","from_at":"2026-03-01T12:00:00+00:00"}'
+
+
+def test_a_reason_and_a_status_are_written_down_by_their_names(desk: Desk) -> None:
+    desk.stage.add()
+    dead, waiting = (
+        command(reason=FailureReason.TIMEOUT),
+        command(Verb.SET_PRIORITY, Pillar.HOT, status=Status.PENDING),
+    )
+
+    for given in (dead, waiting):
+        run(desk, given, desk.commands.preview(given, ANN).token)
+
+    targets = [entry.target for entry in desk.stage.store.operator_log(None, 10)]
+    assert targets == ['{"pillar":"hot","status":"Pending"}', '{"pillar":"dlq","reason":"Timeout"}']
+
+
+def test_a_filter_finds_its_jobs_among_four_thousand_rows_and_goes_on_behind_them(desk: Desk) -> None:
+    desk.stage.add(queue="mail")
+    desk.stage.clock.advance(SECOND)
+    for _ in range(4):
+        desk.stage.add_many(1000, queue="other")
+
+    preview = desk.commands.preview(command(Verb.CANCEL, Pillar.HOT, queue="mail"), ANN)
+    assert (preview.touched, preview.further is not None) == (0, True)
+
+    rest = JobCommand(Verb.CANCEL, Matching(JobQuery(Pillar.HOT, JobFilter(queue="mail"), after=preview.further)))
+    assert desk.commands.preview(rest, ANN).touched == 1

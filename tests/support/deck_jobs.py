@@ -105,10 +105,12 @@ class Filler:
 
 def fill(path: Path) -> None:
     """
-    Writes 5000 and some jobs: 2600 archived, 1700 dead, 800 waiting, and those that would like to run script.
+    Writes 8000 and some jobs: 5640 archived, 1700 dead, 800 waiting, and those that would like to run script.
     """
     filler = Filler(path)
-    filler.archived([_mail(number, "archived") for number in range(2_600)])
+    for tag in ("pilot", "early"):
+        filler.archived([_mail(number, tag) for number in range(20)])
+    filler.archived([_mail(number, "archived") for number in range(5_600)])
     filler.dead([_invoice(number) for number in range(1_700)])
     filler.waiting([_report(number) for number in range(800)])
     filler.dead([hostile(number, text) for number, text in enumerate(HOSTILE)], _HOSTILE_ERROR)

@@ -6,6 +6,7 @@ import { time } from "./format.js";
 import { chip, panel } from "./parts.js";
 
 const KEPT = 500;
+const LONG = 600;
 
 // Asks only for what is new; another process begins anew.
 export async function load(_route, { events }) {
@@ -38,8 +39,14 @@ function line(event) {
     time(event.at),
     chip(event.level),
     h("span", { class: "text" }, event.text),
-    h("span", { class: "text mono small muted" }, fields(event.fields)),
+    shown(fields(event.fields)),
   );
+}
+
+// Long ones, such as all settings at the start, are folded.
+function shown(text) {
+  const span = h("span", { class: "text mono small muted" }, text);
+  return text.length > LONG ? h("details", { "data-key": "fields" }, h("summary", {}, "Fields"), span) : span;
 }
 
 function fields(values) {

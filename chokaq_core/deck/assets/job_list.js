@@ -7,12 +7,13 @@ import { exportList } from "./export.js";
 import { milliseconds, number, time } from "./format.js";
 import { filterBar } from "./job_filters.js";
 import { loadDetail } from "./job_detail.js";
-import { button, chip, errorText, progress, table } from "./parts.js";
+import { button, chip, errorText, progress, table, toast } from "./parts.js";
 import { changed, filterOf, go, to } from "./router.js";
 import { mayOperate, state } from "./state.js";
 
 const PAGE = 50;
 const COUNT_AGE_MS = 10_000;
+const MAX_LOOKS = 100;
 let counted = { filter: null, at: 0, count: null };
 
 export async function load(route) {
@@ -40,7 +41,7 @@ export function render({ list, count }, { route, selected, queues }) {
     table(`${route.place} jobs`, columnsFor(route, list.jobs), list.jobs, {
       key: (job) => job.id,
       rowAttributes: (job) => rowAttributes(job, route),
-      nothing: list.further === null ? "No job is like that." : "None on this part of the list; there may be more further on.",
+      nothing: list.further === null ? "No job is like that." : furtherOn(route, list.further),
     }),
     pager(route, list.further),
   ];
@@ -52,11 +53,12 @@ export function renderRefused({ route, queues }) {
 }
 
 function listBar(route, count) {
+  const isPart = !count.is_complete && Object.keys(filterOf(route)).some((name) => name !== "pillar" && name !== "order");
   return h(
     "div",
     { class: "bar", "data-key": "bar" },
-    h("p", { id: "found" }, h("b", {}, count.text), count.count === 1 && count.is_complete ? " job" : " jobs"),
-    mayOperate() && count.count > 0 && bulkButtons(route, { filter: filterOf(route) }, "all of these"),
+    h("p", { id: "found" }, h("b", {}, count.text), count.count === 1 && count.is_complete ? " job" : " jobs", isPart && h("span", { class: "muted" }, " in the newest part of the list")),
+    mayOperate() && (count.count > 0 || !count.is_complete) && bulkButtons(route, { filter: filterOf(route) }, "all of these"),
     h("span", { class: "spacer" }),
     button("CSV", () => exportList(filterOf(route), "csv"), { class: "quiet small", "aria-label": "Export as CSV" }),
     button("JSON", () => exportList(filterOf(route), "json"), { class: "quiet small", "aria-label": "Export as JSON" }),
@@ -95,6 +97,30 @@ function verbButton(verb, target, whom) {
   };
   const tone = verb.isDangerous ? "small danger" : "small";
   return button(verb.label, open, { class: tone, "aria-label": `${verb.label} ${whom}`, "data-key": verb.name });
+}
+
+// One look goes over a part of the list. Where nothing is on it, the next parts can be looked through at once.
+function furtherOn(route, further) {
+  return [
+    "None on this part of the list; there may be more further on. ",
+    button("Look further", (event) => lookFurther(event.currentTarget, route, further), { class: "small", "data-key": "further" }),
+  ];
+}
+
+async function lookFurther(pressed, route, further) {
+  pressed.disabled = true;
+  let cursor = further;
+  try {
+    for (let looks = 0; looks < MAX_LOOKS && state.route === route; looks += 1) {
+      const list = await get("jobs", { ...filterOf(route), limit: 1, cursor });
+      if (list.jobs.length > 0 || list.further === null) break;
+      cursor = list.further;
+    }
+  } catch (error) {
+    toast(`Not found: ${error.message}`, "bad");
+  }
+  pressed.disabled = false;
+  if (state.route === route) turnTo(route, cursor);
 }
 
 function clearSelection() {
@@ -195,12 +221,14 @@ const COLUMNS = {
   dlq: [job, error, sorted("Failed", "ended_at"), queue, attempts],
 };
 
+function turnTo(route, cursor) {
+  state.trail.push(route.params.cursor ?? "");
+  go(route.place, { ...route.params, cursor, job: "" });
+}
+
 function pager(route, further) {
   const { cursor } = route.params;
-  const next = () => {
-    state.trail.push(cursor ?? "");
-    go(route.place, { ...route.params, cursor: further, job: "" });
-  };
+  const next = () => turnTo(route, further);
   const back = () => go(route.place, { ...route.params, cursor: state.trail.pop() ?? "", job: "" });
   if (further === null && !cursor) return null;
   return h(

@@ -10,14 +10,16 @@ import { lag, waiting } from "./queues.js";
 import { to } from "./router.js";
 
 export async function load(_route, state) {
-  state.fetchedAt.overview = Date.now(); // The frame shows the same; counting twice at each look would be a waste.
-  const [errors, circuits, workers, overview] = await Promise.all([
+  // The frame shows these two as well; counting twice at each look would be a waste.
+  state.fetchedAt.overview = state.fetchedAt.queues = Date.now();
+  const [errors, circuits, workers, overview, queues] = await Promise.all([
     get("errors", { limit: 5 }),
     get("circuits"),
     get("workers"),
     get("overview"),
+    get("queues"),
   ]);
-  state.overview = overview;
+  Object.assign(state, { overview, queues });
   return { errors, circuits, workers, overview };
 }
 

@@ -27,6 +27,49 @@ WORDS = {command.words for command in COMMANDS}
 AZD_OWN = {"AZURE_ENV_NAME", "AZURE_LOCATION", "AZURE_PRINCIPAL_ID", "AZURE_PRINCIPAL_TYPE", "AZURE_SUBSCRIPTION_ID"}
 """What azd itself knows."""
 
+AZ = {
+    "account show": "--output --query",
+    "ad app create": "--app-roles --display-name --enable-id-token-issuance --output --query --sign-in-audience "
+    "--web-redirect-uris",
+    "ad app delete": "--id",
+    "ad app federated-credential create": "--id --parameters",
+    "ad signed-in-user show": "--output --query",
+    "ad sp create": "--id",
+    "ad sp show": "--id --output --query",
+    "functionapp keys delete": "--key-name --key-type --name --resource-group",
+    "functionapp keys list": "--name --output --query --resource-group",
+    "functionapp keys set": "--key-name --key-type --name --resource-group",
+    "functionapp list-flexconsumption-locations": "--output",
+    "functionapp restart": "--name --resource-group",
+    "functionapp show": "--name --output --query --resource-group",
+    "keyvault secret set": "--name --output --value --vault-name",
+    "keyvault show": "--name --output --query",
+    "login": "",
+    "rest": "--body --method --uri",
+    "role assignment create": "--assignee --role --scope",
+    "sql db restore": "--dest-name --name --resource-group --server --time",
+    "sql server firewall-rule create": "--end-ip-address --name --output --resource-group --server --start-ip-address",
+    "sql server firewall-rule delete": "--name --output --resource-group --server",
+}
+"""
+Commands of the Azure CLI and their options, held against the help of azure-cli 2.91.
+Look a new one up before it is added.
+"""
+AZD = {
+    "auth login": "",
+    "deploy": "",
+    "down": "--purge",
+    "env get-value": "",
+    "env get-values": "",
+    "env list": "",
+    "env new": "",
+    "env select": "",
+    "env set": "",
+    "provision": "--preview",
+    "up": "",
+}
+"""The same of the Azure Developer CLI, held against its reference."""
+
 
 def text_of(document: Document) -> str:
     return "\n".join([*(line for line, _ in document.prose), *(block.text for block in document.blocks)])
@@ -81,6 +124,26 @@ def test_every_command_of_ours_that_the_hooks_call_exists() -> None:
         calls = re.findall(r"chokaq_core'?,? '?([a-z]+)'?,? '?([a-z]+)", hook.read_text(encoding="utf-8"))
         assert [" ".join(call) for call in calls] == ["schema apply"]
         assert "schema apply" in WORDS
+
+
+def test_every_command_of_azure_is_one_that_was_looked_up() -> None:
+    shell = [block.text for block in DEPLOY.blocks_in("sh")]
+    texts = [*shell, "\n".join(DEPLOY.code_spans()), *(hook.read_text(encoding="utf-8") for hook in HOOKS)]
+    texts = [re.sub(r"(?m)^#.*", "", text) for text in texts]
+    text = "\n".join(re.sub(r"[\\`]\n\s*", " ", text) for text in texts)
+    for program, known in (("az", AZ), ("azd", AZD)):
+        calls = azure_calls(program, text)
+        assert len(calls) > 20
+        assert [call for call in calls if not is_known(call, known)] == []
+
+
+def test_a_command_or_an_option_that_was_not_looked_up_is_found() -> None:
+    calls = azure_calls("az", 'az ad sp show --id "$(az keyvault show --id 1)" --query id\naz sql db copy --name x')
+    assert [(call, is_known(call, AZ)) for call in calls] == [
+        ("ad sp show --id --query", True),
+        ("sql db copy --name", False),
+        ("keyvault show --id", False),
+    ]
 
 
 def test_every_variable_of_the_shell_is_assigned_further_up() -> None:
@@ -169,3 +232,29 @@ def is_understood(line: str) -> bool:
     except SystemExit:
         return False
     return True
+
+
+def azure_calls(program: str, text: str) -> list[str]:
+    """
+    The words and options of each call, without values; a call within another one stands for itself.
+    """
+    inner = re.findall(r"\$\(([^()]*)\)", text)
+    while (flat := re.sub(r"\$\([^()]*\)", "X", text)) != text:
+        text = flat
+        inner += re.findall(r"\$\(([^()]*)\)", text)
+    lines = [line for part in (text, *inner) for line in re.findall(rf"(?<![\w.-]){program} ([a-z][^`\n#]*)", part)]
+    return [" ".join([*_leading_words(line), *sorted(set(re.findall(r"(?<!\S)--[a-z-]+", line)))]) for line in lines]
+
+
+def is_known(call: str, known: dict[str, str]) -> bool:
+    """
+    Whether a call is of a known command, with known options only.
+    """
+    words, _, options = call.partition(" --")
+    command = next((name for name in sorted(known, key=len, reverse=True) if f"{words} ".startswith(f"{name} ")), None)
+    return command is not None and {f"--{name}" for name in options.split(" --") if name} <= set(known[command].split())
+
+
+def _leading_words(line: str) -> list[str]:
+    match = re.match(r"(?:[a-z][a-z-]*(?:\s+|$))*", line)
+    return match[0].split() if match else []

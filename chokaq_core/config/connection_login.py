@@ -23,6 +23,7 @@ _PORT = re.compile(r"[0-9]{1,5}")
 _MAX_PORT = 65_535
 _HOST = re.compile(r"[^\s;={}]+")
 _HOST_WITH_COLON_PORT = re.compile(r"[^:]+:[0-9]+")
+_PRINCIPAL = re.compile(r"[^@\s]+@[^@\s]+")
 
 _CHOICES = (
     "Active Directory Default, Active Directory Managed Identity, Active Directory Service Principal, "
@@ -124,6 +125,8 @@ def _login_faults(fields: Mapping[Field, str]) -> Iterator[str]:
                 "User ID and Password must both be given; without a password use Authentication=Active Directory "
                 "Default or Trusted_Connection=yes"
             )
+        elif authentication is Authentication.ENTRA_SERVICE_PRINCIPAL and not _PRINCIPAL.fullmatch(fields[Field.USER]):
+            yield "User ID of a service principal must name its tenant; write User ID=<client id>@<tenant id>"
     elif has_password:
         yield "Password does not go with this Authentication, which logs in with a token; remove it"
 

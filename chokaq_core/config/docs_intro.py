@@ -66,8 +66,8 @@ Configuration Data Reader), the secret's name, and the vault's network rules.
 - A value in braces may hold anything, `}}` standing for `}`. Without a `Driver`, quotes do the same: `'…'`, `"…"`.
 - One way to log in: `User ID` and `Password`; `Trusted_Connection=yes`; or `Authentication=` with `Active Directory
   Default`, `Active Directory Managed Identity` or `Active Directory Workload Identity` (a `User ID` there is the client
-  id of a user-assigned identity), or `Active Directory Service Principal` (`User ID` and `Password` are its id and
-  secret).
+  id of a user-assigned identity), or `Active Directory Service Principal` (`User ID=<client id>@<tenant id>`, and
+  `Password` is its secret; Microsoft's own drivers take the client id alone and ask the server for the tenant).
 - `Encrypt` is on unless it says otherwise. Keywords that ChokaQ does not know, or that cannot work here, are refused.
 
 ## How problems look

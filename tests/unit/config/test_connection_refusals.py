@@ -188,6 +188,15 @@ def test_everything_that_is_missing_is_told_at_once(text: str, expected: tuple[s
     assert rules(text) == expected
 
 
+@pytest.mark.parametrize("user", ["0f1e2d", "0f1e2d@", "@contoso", "a@b@c"])
+def test_a_service_principal_must_name_its_tenant(user: str) -> None:
+    text = f"Server=db;Database=jobs;Authentication=Active Directory Service Principal;PWD=x;UID={user}"
+
+    assert rules(text) == (
+        "User ID of a service principal must name its tenant; write User ID=<client id>@<tenant id>",
+    )
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -129,7 +129,11 @@ def test_with_a_driver_only_braces_quote(written: str, password: str) -> None:
             "ab-12",
         ),
         ("authentication=active directory msi;user id=", Authentication.ENTRA_MANAGED_IDENTITY, None),
-        ("Authentication=ActiveDirectoryServicePrincipal;UID=ab;PWD=x", Authentication.ENTRA_SERVICE_PRINCIPAL, "ab"),
+        (
+            "Authentication=ActiveDirectoryServicePrincipal;UID=ab@cd;PWD=x",
+            Authentication.ENTRA_SERVICE_PRINCIPAL,
+            "ab@cd",
+        ),
         ("Authentication=Active Directory Workload Identity", Authentication.ENTRA_WORKLOAD_IDENTITY, None),
         ("Authentication=SqlPassword;UID=ab;PWD=x", Authentication.SQL_LOGIN, "ab"),
         ("Trusted_Connection=no;UID=ab;PWD=x", Authentication.SQL_LOGIN, "ab"),

@@ -12,6 +12,7 @@ from bench.sections import (
     burst,
     claim,
     deck,
+    delayed,
     heartbeat,
     imports,
     latency,
@@ -50,4 +51,5 @@ SECTIONS: dict[str, Section] = {
     "model": Section("Simulation: its model of one instance beside a measured one", model.measure),
     "imports": Section("Import time in fresh interpreters", imports.measure),
     "burst": Section("Burst: enqueues over HTTP, with wakes through a real queue", burst.measure),
+    "delayed": Section("Delayed job: started by its own wake through a real queue, the poll off", delayed.measure),
 }

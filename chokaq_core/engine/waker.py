@@ -9,12 +9,13 @@ import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from chokaq_core.domain.errors import StoreError
 from chokaq_core.domain.events import Event, EventName
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from chokaq_core.ports import Events, WakeSender
+    from chokaq_core.ports import Events, JobStore, WakeSender
 
 SPACING_SECONDS = 2.0
 """At most one immediate wake a process in this time; one that comes too soon is sent for the end of it."""
@@ -24,14 +25,35 @@ FULL_SECONDS = 1.0
 """A worker whose looks have been full for so long asks for another one."""
 
 
+def is_work_left(store: JobStore) -> bool:
+    """
+    Whether a job waits that may be claimed now; False while the store is away, when nobody can claim any.
+    """
+    try:
+        return store.demand(1).claimable > 0
+    except StoreError:
+        return False
+
+
 class Waker:
     """
     The wakes of one process.
+
+    Args:
+        is_work_left: whether another worker would find anything to do; asked before one is recruited.
     """
 
-    def __init__(self, sender: WakeSender, events: Events, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        sender: WakeSender,
+        events: Events,
+        *,
+        is_work_left: Callable[[], bool] = lambda: True,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._sender = sender
         self._events = events
+        self._is_work_left = is_work_left
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._sent_at = float("-inf")
@@ -57,7 +79,7 @@ class Waker:
 
     def looked(self, *, is_full: bool) -> None:
         """
-        After a look for work: a worker that stays full recruits another one.
+        After a look for work: a worker that stays full recruits another one, if there is anything that one could claim.
         """
         now = self._monotonic()
         with self._lock:
@@ -67,8 +89,14 @@ class Waker:
             elif self._full_since is None:
                 self._full_since = now
             is_saturated = self._full_since is not None and now - self._full_since >= FULL_SECONDS
-        if is_saturated:
+            is_one_coming = self._sent_at > now
+        if not is_saturated or is_one_coming:
+            return
+        if self._is_work_left():
             self._send_spaced(EventName.NOTIFICATION_FAILED)
+        else:
+            with self._lock:
+                self._full_since = now
 
     def put_off(self, wake_in: timedelta) -> None:
         """

@@ -11,6 +11,7 @@ import threading
 import time
 import uuid
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chokaq_core.contracts.idempotent import is_idempotent
@@ -29,7 +30,7 @@ from chokaq_core.engine.run import Run, Stop, StopReason
 from chokaq_core.engine.thread_names import OWN_THREADS
 from chokaq_core.engine.turns import RunRules, StoreThread
 from chokaq_core.engine.untraced import Untraced
-from chokaq_core.engine.waker import Waker
+from chokaq_core.engine.waker import Waker, is_work_left
 from chokaq_core.engine.watch import Watch
 from chokaq_core.policy.backoff import RetryRules
 from chokaq_core.policy.envelope import EnvelopeLimits
@@ -110,7 +111,7 @@ class Engine:
         self._on_exhausted = on_exhausted
         shortest_timeout = rules.execution.shortest(catalog.timeouts().values())
         self._ledger = Ledger(rules.worker, shortest_timeout)
-        self._waker = Waker(wakes, events)
+        self._waker = Waker(wakes, events, is_work_left=partial(is_work_left, store))
         self._reach = Reach(self.worker_id, events)
         self.producer = Producer(
             store=store,

@@ -497,7 +497,7 @@ def test_work_that_may_not_run_now_wakes_nobody_until_its_queue_is_opened(open_r
     rig.store.change_queue("default", QueueChange(is_paused=False))
     rig.engine.expect_work()
     rig.visit()
-    assert rig.archived(job_id)
+    assert rig.archived(job_id).attempt == 1
     assert rig.wakes.delays[0] is None
     assert rig.wakes.delays[1] is not None
     assert len(rig.wakes.delays) == 2

@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from chokaq_core.contracts.catalog import Catalog
-from chokaq_core.domain.failures import Succeeded
+from chokaq_core.domain.failures import Outcome, Succeeded
 from chokaq_core.domain.job import NewJob
 from chokaq_core.engine.book import Work
 from chokaq_core.engine.ledger import GATHER_SECONDS, Ledger
@@ -26,10 +26,10 @@ from chokaq_core.engine.reach import Reach
 from chokaq_core.engine.scans import Poll
 from chokaq_core.engine.turns import RunRules, StoreThread
 from chokaq_core.engine.visits import Visit
-from chokaq_core.engine.waker import Waker
+from chokaq_core.engine.waker import Waker, is_work_left
 from chokaq_core.policy.backoff import RetryRules
 from chokaq_core.policy.running import ExecutionRules, WorkerRules
-from chokaq_core.ports import Store, WorkerFacts
+from chokaq_core.ports import QueueChange, Store, WorkerFacts
 from tests.support.clock import NOON, SteppedClock
 
 if TYPE_CHECKING:
@@ -170,7 +170,8 @@ class Instance:
         self._world = world
         self._id = f"worker-{number}"
         self._ledger = SteppedLedger(world.rules, ExecutionRules().default_timeout, monotonic=lambda: world.now)
-        self._waker = Waker(world.queue, Silence(), monotonic=lambda: world.now)
+        work_left = partial(is_work_left, world.store)
+        self._waker = Waker(world.queue, Silence(), is_work_left=work_left, monotonic=lambda: world.now)
         self._store_thread = SteppedStoreThread(
             worker_id=self._id,
             store=world.store,
@@ -236,7 +237,7 @@ class Instance:
         """
 
     def _end(self, run: Run) -> None:
-        self._ledger.run_ended(run, Succeeded())
+        self._ledger.run_ended(run, self._world.outcome)
         # The engine waits a moment for other jobs that are about to end, and settles them together.
         self._step_after(GATHER_SECONDS)
 
@@ -271,6 +272,7 @@ class World:
     Attributes:
         cap: the most instances that the platform may run.
         job_seconds: how long a job takes.
+        outcome: what it comes to.
         most_instances: the most that there were at once.
         runs: how often each job was started.
         started: for each start its time and its job's due time, in seconds.
@@ -282,6 +284,7 @@ class World:
     catalog: Catalog
     cap: int = 40
     job_seconds: float = 0.1
+    outcome: Outcome = field(default_factory=Succeeded)
     rules: WorkerRules = RULES
     has_poll: bool = True
     now: float = 0.0
@@ -341,6 +344,13 @@ class World:
                 is_worker_looking=answer.is_worker_looking,
                 wake_in=answer.wake_in,
             )
+
+    def change_queue(self, name: str, change: QueueChange) -> None:
+        """
+        Changes a queue's controls as an operator does, who wakes somebody for what may have come free.
+        """
+        self.store.change_queue(name, change)
+        self._producer.brought_back()
 
     def hand_out(self) -> None:
         """

@@ -13,6 +13,7 @@ import pytest
 from chokaq_core.contracts import Job, Profile
 from chokaq_core.contracts.catalog import Catalog
 from chokaq_core.domain.circuit import CircuitReport, CircuitSignal
+from chokaq_core.domain.failures import ErrorFacts, Failed, FailureKind
 from chokaq_core.domain.value import replace
 from chokaq_core.ports import QueueChange, Store, Turn, WorkerFacts
 from chokaq_core.stores.sqlite import SqliteStore
@@ -113,6 +114,70 @@ def test_a_saturated_fleet_wakes_at_most_one_worker_a_minute_in_vain(world: Worl
     assert world.most_instances == 3
     assert len(world.vain_wakes) <= 10
     assert sum(world.runs.values()) >= 400
+
+
+def test_jobs_that_come_due_in_a_paused_queue_wake_nobody_and_run_once_it_is_opened(
+    store: Store, clock: SteppedClock, catalog: Catalog
+) -> None:
+    world = World(store, clock, catalog, has_poll=False)
+    world.store.change_queue("shut", QueueChange(is_paused=True))
+    world.enqueue(3_000, queue="shut", delays=[timedelta(milliseconds=90 * n) for n in range(1, 3_001)])
+    for second in range(300):
+        world.at(second, lambda: world.enqueue(1, queue="shut"))
+
+    world.run_until(300)
+
+    assert world.queue.sent == 0
+    world.change_queue("shut", QueueChange(is_paused=False))
+    world.enqueue(50, queue="shut", delays=[timedelta(seconds=120)])
+    world.run_until(500)
+    assert len(world.runs) == 3_350
+    assert settled(world)
+
+
+def test_jobs_that_come_due_in_an_opened_queue_start_by_their_wake(
+    store: Store, clock: SteppedClock, catalog: Catalog
+) -> None:
+    world = World(store, clock, catalog, has_poll=False)
+    world.store.change_queue("shut", QueueChange(is_active=False))
+    world.enqueue(1, queue="shut", delays=[timedelta(seconds=120)])
+    world.run_until(30)
+
+    world.change_queue("shut", QueueChange(is_active=True))
+    world.run_until(200)
+
+    assert [due for _, due in world.started] == [120.0]
+    assert 120.0 <= world.started[0][0] <= 140.0
+    assert len(world.vain_wakes) == 1
+
+
+def test_a_limit_that_fills_a_worker_wakes_at_most_one_other_a_minute_in_vain(world: World) -> None:
+    """
+    The worker's every look is full and more waits, yet nobody else could take it.
+    """
+    world.rules = replace(RULES, max_concurrency=3)
+    world.job_seconds = 1.0
+    world.store.change_queue("narrow", QueueChange(max_workers=3))
+    world.enqueue(1_000, queue="narrow", delays=[timedelta(milliseconds=90 * n) for n in range(1, 1_001)])
+    for second in range(600):
+        world.at(second, lambda: world.enqueue(3, queue="narrow"))
+
+    world.run_until(600)
+
+    assert sum(world.runs.values()) >= 1_600
+    assert len(world.vain_wakes) <= 10
+
+
+def test_a_circuit_that_opens_again_and_again_wakes_at_most_one_worker_a_minute_in_vain(world: World) -> None:
+    world.outcome = Failed(FailureKind.TRANSIENT, ErrorFacts("OSError", "down", "OSError: down"))
+    for second in range(600):
+        world.at(second, lambda: world.enqueue(2, delays=[None, timedelta(seconds=10)]))
+
+    world.run_until(600)
+
+    assert 20 <= sum(world.runs.values()) <= 40
+    assert len(world.vain_wakes) <= 10
+    assert world.queue.sent <= 60
 
 
 def test_an_open_circuits_backlog_wakes_at_most_one_worker_a_minute_in_vain(world: World) -> None:

@@ -162,6 +162,19 @@ class TestWorker:
 
         assert len(wakes.delays) == 7
 
+    def test_it_recruits_nobody_for_what_nobody_may_claim_and_asks_once_a_second_at_most(
+        self, wakes: RecordedWakes, events: RecordedEvents, clock: Clock
+    ) -> None:
+        answers = [False, False, True]
+        waker = Waker(wakes, events, is_work_left=lambda: answers.pop(0), monotonic=clock)
+
+        for _ in range(25):
+            waker.looked(is_full=True)
+            clock.seconds += 0.125
+
+        assert answers == []
+        assert wakes.delays == [NOW]
+
     def test_a_look_that_was_not_full_starts_the_count_again(
         self, waker: Waker, wakes: RecordedWakes, clock: Clock
     ) -> None:

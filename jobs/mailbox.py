@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from email.headerregistry import Address
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from email.headerregistry import Address
 
 MAX_MAILBOX_CHARACTERS = 500
 MAX_ADDRESS_CHARACTERS = 254
@@ -31,6 +34,8 @@ def parse_mailbox(text: str) -> Address:
     Raises:
         ValueError: it names none.
     """
+    from email.headerregistry import Address  # noqa: PLC0415 - it takes 5 ms, which no start of the app waits for
+
     mailbox = _MAILBOX.fullmatch(one_line(text).strip()) if len(text) <= MAX_MAILBOX_CHARACTERS else None
     address = (mailbox["inner"] or mailbox["bare"]).strip() if mailbox is not None else ""
     if mailbox is None or not _is_address(address):

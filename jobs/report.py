@@ -22,17 +22,17 @@ enqueue this job may have any file summarised that the app can read, but only wr
 from __future__ import annotations
 
 import codecs
-import csv
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field
 
 from chokaq_core.contracts import FatalJobError, Job, JobContext, Profile
 from jobs.app_settings import app_setting
 from jobs.atomic_file import replacing
-from jobs.csv_source import CsvForm, open_csv
-from jobs.csv_summary import Summary, plain, summarise
+
+if TYPE_CHECKING:
+    from jobs.csv_summary import Summary
 
 NOT_A_DELIMITER = '\r\n"'
 MAX_LOGGED_CHARACTERS = 100
@@ -69,8 +69,8 @@ class SummariseCsv(Job):
     """
 
     path: Annotated[str, Field(min_length=1)]
-    group_by: list[str] = Field(default_factory=list)
-    total: list[str] = Field(default_factory=list)
+    group_by: list[str] = Field(default=[])
+    total: list[str] = Field(default=[])
     delimiter: Annotated[str, Field(min_length=1, max_length=1), AfterValidator(_delimiter)] | None = None
     encoding: Annotated[str, AfterValidator(_text_encoding)] = "utf-8-sig"
     output: Annotated[str, Field(min_length=1)] | None = None
@@ -115,6 +115,9 @@ def _target(source: Path, name: str) -> Path:
 
 
 def _read(source: Path, job: SummariseCsv, ctx: JobContext) -> Summary:
+    from jobs.csv_source import CsvForm, open_csv  # noqa: PLC0415 - for runs only: no start of the app waits for them
+    from jobs.csv_summary import summarise  # noqa: PLC0415 - the same
+
     def check_in(percent: float) -> None:
         ctx.raise_if_cancelled()
         ctx.report_progress(percent, f"reading {source.name}")
@@ -127,6 +130,10 @@ def _read(source: Path, job: SummariseCsv, ctx: JobContext) -> Summary:
 
 
 def _write(target: Path, job: SummariseCsv, summary: Summary, ctx: JobContext) -> None:
+    import csv  # noqa: PLC0415 - the same
+
+    from jobs.csv_summary import plain  # noqa: PLC0415 - the same
+
     with replacing(target) as file:
         writer = csv.writer(codecs.getwriter("utf-8")(file))
         writer.writerow([*job.group_by, "rows", *(f"total_{name}" for name in job.total)])

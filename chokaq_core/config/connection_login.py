@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 MAX_NAME_CHARACTERS = 128
 
-_SECONDS = re.compile(r"[0-9]{1,4}")
+# Kept as text: `re` compiles a pattern at its first use, and most starts use none of these.
+_SECONDS = r"[0-9]{1,4}"
 _MAX_TIMEOUT_SECONDS = 300
-_PORT = re.compile(r"[0-9]{1,5}")
+_PORT = r"[0-9]{1,5}"
 _MAX_PORT = 65_535
-_HOST = re.compile(r"[^\s;={}]+")
-_HOST_WITH_COLON_PORT = re.compile(r"[^:]+:[0-9]+")
-_PRINCIPAL = re.compile(r"[^@\s]+@[^@\s]+")
+_HOST = r"[^\s;={}]+"
+_HOST_WITH_COLON_PORT = r"[^:]+:[0-9]+"
+_PRINCIPAL = r"[^@\s]+@[^@\s]+"
 
 _CHOICES = (
     "Active Directory Default, Active Directory Managed Identity, Active Directory Service Principal, "
@@ -73,11 +74,11 @@ def _server_faults(server: str) -> Iterator[str]:
         yield "Server is missing; write Server=tcp:host,1433"
     elif server.lower().startswith(("np:", "lpc:", "admin:")):
         yield "Server must be reached over TCP; write Server=tcp:host,1433"
-    elif _HOST_WITH_COLON_PORT.fullmatch(host):
+    elif re.fullmatch(_HOST_WITH_COLON_PORT, host):
         yield "Server takes its port after a comma, not a colon; write Server=tcp:host,1433"
-    elif _HOST.fullmatch(host) is None:
+    elif re.fullmatch(_HOST, host) is None:
         yield "Server holds a blank, or another character that no host's name has"
-    elif port is not None and not (_PORT.fullmatch(port) and 1 <= int(port) <= _MAX_PORT):
+    elif port is not None and not (re.fullmatch(_PORT, port) and 1 <= int(port) <= _MAX_PORT):
         yield f"Server needs a port from 1 to {_MAX_PORT} after its comma"
 
 
@@ -125,7 +126,7 @@ def _login_faults(fields: Mapping[Field, str]) -> Iterator[str]:
                 "User ID and Password must both be given; without a password use Authentication=Active Directory "
                 "Default or Trusted_Connection=yes"
             )
-        elif authentication is Authentication.ENTRA_SERVICE_PRINCIPAL and not _PRINCIPAL.fullmatch(fields[Field.USER]):
+        elif authentication is Authentication.ENTRA_SERVICE_PRINCIPAL and not re.fullmatch(_PRINCIPAL, fields[Field.USER]):
             yield "User ID of a service principal must name its tenant; write User ID=<client id>@<tenant id>"
     elif has_password:
         yield "Password does not go with this Authentication, which logs in with a token; remove it"
@@ -143,7 +144,7 @@ def _is_on(fields: Mapping[Field, str], name: Field) -> bool:
 
 
 def _is_timeout(text: str) -> bool:
-    return _SECONDS.fullmatch(text) is not None and 1 <= int(text) <= _MAX_TIMEOUT_SECONDS
+    return re.fullmatch(_SECONDS, text) is not None and 1 <= int(text) <= _MAX_TIMEOUT_SECONDS
 
 
 def _word(fields: Mapping[Field, str], name: Field) -> str:

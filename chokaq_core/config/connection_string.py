@@ -16,7 +16,6 @@ keyword `b`. So a keyword that nobody knows is named only before the password; b
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -42,16 +41,17 @@ if TYPE_CHECKING:
 
 QUOTE_IT = "a value that holds ';' must stand in quotes or braces"
 
-_SEPARATORS = re.compile(r"[;\s]*")
-_KEYWORD = re.compile(r"(?P<keyword>[^=;]*)=\s*")
+# Kept as text: `re` compiles a pattern at its first use, and most starts use none of these.
+_SEPARATORS = r"[;\s]*"
+_KEYWORD = r"(?P<keyword>[^=;]*)=\s*"
 _QUOTED = {
-    "{": re.compile(r"\{(?P<value>(?:[^}]|\}\})*+)\}\s*(?:;|\Z)"),
-    "'": re.compile(r"'(?P<value>(?:[^']|'')*+)'\s*(?:;|\Z)"),
-    '"': re.compile(r'"(?P<value>(?:[^"]|"")*+)"\s*(?:;|\Z)'),
+    "{": r"\{(?P<value>(?:[^}]|\}\})*+)\}\s*(?:;|\Z)",
+    "'": r"'(?P<value>(?:[^']|'')*+)'\s*(?:;|\Z)",
+    '"': r'"(?P<value>(?:[^"]|"")*+)"\s*(?:;|\Z)',
 }
-_PLAIN = re.compile(r"(?P<value>[^;]*)")
-_HARMLESS_WORD = re.compile(r"[A-Za-z][A-Za-z_ ]{0,39}")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_PLAIN = r"(?P<value>[^;]*)"
+_HARMLESS_WORD = r"[A-Za-z][A-Za-z_ ]{0,39}"
+_CONTROL = r"[\x00-\x1f\x7f\ud800-\udfff]"
 
 _LONGEST_WORD = 40
 _ALIKE = 0.8
@@ -118,12 +118,12 @@ def _split(text: str, quotes: str) -> Iterator[Pair | str]:
     """
     number, position = 1, _skip(text, 0)
     while position < len(text):
-        head = _KEYWORD.match(text, position)
+        head = re.compile(_KEYWORD).match(text, position)
         if head is None:
             yield f"the text after {number - 1} keyword(s) has no '='; {QUOTE_IT}"
             return
         quote = next((mark for mark in quotes if text.startswith(mark, head.end())), None)
-        body = (_QUOTED[quote] if quote else _PLAIN).match(text, head.end())
+        body = re.compile(_QUOTED[quote] if quote else _PLAIN).match(text, head.end())
         if body is None:
             yield f"the value of keyword number {number} is not closed as it was opened; double a quote inside it"
             return
@@ -132,7 +132,7 @@ def _split(text: str, quotes: str) -> Iterator[Pair | str]:
 
 
 def _skip(text: str, position: int) -> int:
-    match = _SEPARATORS.match(text, position)
+    match = re.compile(_SEPARATORS).match(text, position)
     return match.end() if match else position
 
 
@@ -177,7 +177,7 @@ def _take(word: str, pair: Pair, found: _Findings) -> bool:
 def _put(into: dict[Name, str], name: Name, pair: Pair, faults: list[str]) -> None:
     if name in into:
         faults.append(f"{name} is given twice, the second time as keyword number {pair.number}; keep one")
-    elif _CONTROL.search(pair.value):
+    elif re.search(_CONTROL, pair.value):
         faults.append(f"the value of {name} holds control characters or invalid text")
     into.setdefault(name, pair.value)
 
@@ -186,13 +186,15 @@ def _unknown(pair: Pair, *, may_be_secret: bool) -> str:
     """
     The fault of a keyword that nobody knows; one that may be a piece of a secret is told by its place alone.
     """
-    is_hidden = may_be_secret or _HARMLESS_WORD.fullmatch(pair.keyword) is None
+    is_hidden = may_be_secret or re.fullmatch(_HARMLESS_WORD, pair.keyword) is None
     name = f"number {pair.number}" if is_hidden else _shown(pair)
     near = _nearest(squashed(pair.keyword), cutoff=_ALIKE if is_hidden else 0.0)
     return f"keyword {name} is not known; {f'the nearest is {near}' if near else QUOTE_IT}"
 
 
 def _nearest(word: str, *, cutoff: float) -> str | None:
+    import difflib  # noqa: PLC0415 - for misspelt names only
+
     known = {**WITHOUT_EFFECT, **PASSED_ON, **FIELDS}
     found = difflib.get_close_matches(word[:_LONGEST_WORD], known, n=1, cutoff=cutoff)
     return known[found[0]] if found else None

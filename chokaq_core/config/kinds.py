@@ -19,9 +19,10 @@ ZERO = timedelta(0)
 TEN_YEARS = timedelta(days=3650)
 SHORTEST_KEY = 32
 
-_WHOLE = re.compile(r"-?[0-9]{1,18}")
-_NUMBER = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?")
-_KEY = re.compile(rf"[!-~]{{{SHORTEST_KEY},}}")
+# Kept as text: `re` compiles a pattern at its first use, and most starts use none of these.
+_WHOLE = r"-?[0-9]{1,18}"
+_NUMBER = r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?"
+_KEY = rf"[!-~]{{{SHORTEST_KEY},}}"
 _FLAGS = {"true": True, "false": False}
 
 
@@ -67,7 +68,7 @@ def whole(low: int, high: int, hint: str = "") -> Kind:
     rule = f"must be a whole number from {low} to {high}"
 
     def parse(given: str) -> int:
-        if _WHOLE.fullmatch(given) is None or not low <= int(given) <= high:
+        if re.fullmatch(_WHOLE, given) is None or not low <= int(given) <= high:
             raise RefusedError(rule, hint=hint)
         return int(given)
 
@@ -96,7 +97,7 @@ def number(low: float, high: float) -> Kind:
     rule = f"must be a number from {low} to {high}, with a point before its decimals"
 
     def parse(given: str) -> float:
-        if _NUMBER.fullmatch(given) is None or not low <= float(given) <= high:
+        if re.fullmatch(_NUMBER, given) is None or not low <= float(given) <= high:
             raise RefusedError(rule)
         return float(given)
 
@@ -150,7 +151,7 @@ def _parse_period(given: str) -> timedelta:
 
 
 def _parse_key(given: str) -> Secret:
-    if _KEY.fullmatch(given) is None:
+    if re.fullmatch(_KEY, given) is None:
         raise RefusedError(KEY.rule, hint="make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'")
     return Secret(given)
 

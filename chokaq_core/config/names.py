@@ -7,7 +7,6 @@ errors, nested in a settings file, `ChokaQ__Retry__MaxAttempts` or `ChokaQ:Retry
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,7 @@ MAX_VARIABLE_CHARACTERS = 50
 
 QUEUE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,254}")
 
-_PORTABLE = re.compile(r"[A-Za-z0-9_.:]+")
+_PORTABLE = r"[A-Za-z0-9_.:]+"
 _QUEUES = "queues"
 _QUEUE_PATH_LENGTH = 3
 _BY_NAME = {setting.name.lower(): setting for setting in SETTINGS}
@@ -88,7 +87,7 @@ def is_portable(variable: str) -> bool:
     """
     Whether a variable of this name arrives whole on every platform.
     """
-    return len(variable) <= MAX_VARIABLE_CHARACTERS and _PORTABLE.fullmatch(variable) is not None
+    return len(variable) <= MAX_VARIABLE_CHARACTERS and re.fullmatch(_PORTABLE, variable) is not None
 
 
 def renamed(old: str) -> Setting | None:
@@ -103,6 +102,8 @@ def nearest(path: tuple[str, ...]) -> str:
     """
     The known name that is spelled most like the path.
     """
+    import difflib  # noqa: PLC0415 - for misspelt names only
+
     known = {_squashed(name): name for name in _candidates(path)}
     return known[difflib.get_close_matches(_squashed(".".join(path)), known, n=1, cutoff=0.0)[0]]
 

@@ -26,6 +26,11 @@ class Job(BaseModel):
           secret's name and read the secret in the handler.
     """
 
+    # Built at its first use: a cold start that runs no job of a type does not wait for its validator.
     model_config = ConfigDict(
-        extra="forbid", ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="constants"
+        extra="forbid",
+        defer_build=True,
+        ser_json_bytes="base64",
+        val_json_bytes="base64",
+        ser_json_inf_nan="constants",
     )

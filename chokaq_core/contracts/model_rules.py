@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic import AliasChoices
 from pydantic.errors import PydanticUserError
 
+from chokaq_core.contracts.plain_fields import has_plain_fields
 from chokaq_core.domain.errors import RegistrationError
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def check_model(type_key: str, model: type[Job]) -> None:
     Raises:
         RegistrationError: names the field and the rule.
     """
-    for problem in (*_unreadable_fields(model), *_secret_fields(model)):
+    secrets = () if has_plain_fields(model) else _secret_fields(model)
+    for problem in (*_unreadable_fields(model), *secrets):
         msg = f"handler of {type_key!r}: {problem}"
         raise RegistrationError(msg)
 

@@ -5,6 +5,7 @@ Between job objects and the text that is stored.
 from __future__ import annotations
 
 import json
+import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from chokaq_core.contracts.job import Job
 
 AnyJob = TypeVar("AnyJob", bound="Job")
+
+_BUILDING = threading.Lock()
 
 
 class JobSerializer(Protocol):
@@ -70,12 +73,22 @@ class JsonSerializer:
         The job that a text describes.
         """
         try:
-            return job_type.model_validate_json(text)
+            return _built(job_type).model_validate_json(text)
         except ValidationError as error:
             raise InvalidJobError(list(_problems(error))) from error
         except Exception as error:
             # A validator's own fault would otherwise be retried, and take a batch's other jobs with it.
             raise InvalidJobError([FieldProblem("payload", _fault("model", error))]) from error
+
+
+def _built(job_type: type[AnyJob]) -> type[AnyJob]:
+    """
+    The model with its validator. Threads ask for it at once, and not every pydantic builds one safely for several.
+    """
+    if not job_type.__pydantic_complete__:
+        with _BUILDING:
+            job_type.model_rebuild()
+    return job_type
 
 
 class CheckedSerializer:

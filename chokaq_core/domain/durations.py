@@ -30,14 +30,13 @@ _FORM = re.compile(
     r"(?P<hours>[01][0-9]|2[0-3]):(?P<minutes>[0-5][0-9]):(?P<seconds>[0-5][0-9])"
     r"(?:\.(?P<fraction>[0-9]{1,7}))?"
 )
-_PARTS = re.compile(
+# For what is no duration, to guess what was meant. Kept as text: `re` compiles a pattern at its first use.
+_PARTS = (
     r"(?:(?P<days>[0-9]{1,8})\.)?(?P<first>[0-9]{1,8}):(?P<second>[0-9]{1,8})(?::(?P<third>[0-9]{1,8}(?:[.,][0-9]*)?))?"
 )
-_NUMBER = re.compile(r"[0-9]{1,8}(?:[.,][0-9]*)?")
-_WITH_UNIT = re.compile(r"([0-9]{1,8}(?:[.,][0-9]+)?) ?(ms|s|m|h|d)[a-z]*")
-_ISO_8601 = re.compile(
-    r"p(?:([0-9]{1,8})d)?(?:t(?:([0-9]{1,8})h)?(?:([0-9]{1,8})m)?(?:([0-9]{1,8}(?:[.,][0-9]+)?)s)?)?"
-)
+_NUMBER = r"[0-9]{1,8}(?:[.,][0-9]*)?"
+_WITH_UNIT = r"([0-9]{1,8}(?:[.,][0-9]+)?) ?(ms|s|m|h|d)[a-z]*"
+_ISO_8601 = r"p(?:([0-9]{1,8})d)?(?:t(?:([0-9]{1,8})h)?(?:([0-9]{1,8})m)?(?:([0-9]{1,8}(?:[.,][0-9]+)?)s)?)?"
 
 _UNITS = {"days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
 _SECONDS_OF_UNIT = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
@@ -104,14 +103,14 @@ def _meant(text: str) -> tuple[timedelta, ...]:
 
 
 def _readings(plain: str) -> Iterator[timedelta]:
-    if match := _PARTS.fullmatch(plain):
+    if match := re.fullmatch(_PARTS, plain):
         yield from _readings_of_parts(match)
-    elif _NUMBER.fullmatch(plain):
+    elif re.fullmatch(_NUMBER, plain):
         yield timedelta(seconds=_decimal(plain))
         yield timedelta(days=_decimal(plain))
-    elif match := _WITH_UNIT.fullmatch(plain):
+    elif match := re.fullmatch(_WITH_UNIT, plain):
         yield timedelta(seconds=_decimal(match[1]) * _SECONDS_OF_UNIT[match[2]])
-    elif (match := _ISO_8601.fullmatch(plain)) and any(match.groups()):
+    elif (match := re.fullmatch(_ISO_8601, plain)) and any(match.groups()):
         days, hours, minutes, seconds = (_decimal(group or "0") for group in match.groups())
         yield timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
 

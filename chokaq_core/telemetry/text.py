@@ -24,14 +24,13 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 
 # What drivers and SDKs quote of a connection string. Names of servers are left out too: a log is read by many.
-_ASSIGNMENT = re.compile(
-    r"""\b(pwd|password|passphrase|secret|client_?secret|access_?token|token|api_?key|account_?key|accountkey|sig
+# These three are kept as text: `re` compiles a pattern at its first use, which most processes never come to.
+_ASSIGNMENT = r"""(?ix)
+    \b(pwd|password|passphrase|secret|client_?secret|access_?token|token|api_?key|account_?key|accountkey|sig
         |shared_?access_?(?:key|signature)|uid|user\ ?id|user\ ?name|server|addr|address|data\ source|network\ address)
-        (\s*=\s*)(\{(?:[^}]|\}\})*\}?|"[^"]*"?|'[^']*'?|[^;,&\s][^;&\r\n]*)""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_BEARER = re.compile(r"\b([Bb]earer\s+)\S+")
-_USER_INFO = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+        (\s*=\s*)(\{(?:[^}]|\}\})*\}?|"[^"]*"?|'[^']*'?|[^;,&\s][^;&\r\n]*)"""
+_BEARER = r"\b([Bb]earer\s+)\S+"
+_USER_INFO = r"(?<=://)[^/@\s]+(?=@)"
 
 
 def one_line_json(value: object) -> str:
@@ -78,10 +77,10 @@ def masked(text: str) -> str:
     The text with the values of passwords, keys, tokens, users and servers replaced.
     """
     if "earer" in text:
-        text = _BEARER.sub(rf"\1{MASK}", text)
+        text = re.sub(_BEARER, rf"\1{MASK}", text)
     if "=" in text:
-        text = _ASSIGNMENT.sub(rf"\1\2{MASK}", text)
-    return _USER_INFO.sub(MASK, text) if "://" in text else text
+        text = re.sub(_ASSIGNMENT, rf"\1\2{MASK}", text)
+    return re.sub(_USER_INFO, MASK, text) if "://" in text else text
 
 
 def error_fields(error: BaseException) -> dict[str, object]:

@@ -14,7 +14,8 @@ import pytest
 from pydantic import ValidationError
 
 from chokaq_core.contracts import FatalJobError, JobCancelledError, JsonSerializer, TransientJobError
-from jobs.email import SendEmail, message_id_of, send, signal_for
+from jobs.email import SendEmail, send
+from jobs.mail import message_id_of, signal_for
 from jobs.mailbox import parse_mailbox
 from tests.support.certificates import server_tls
 from tests.support.recorded_run import RecordedRun
@@ -339,7 +340,7 @@ class TestTheLogin:
         with MailServer(tls=tls, password="x").listening(is_tls_from_start=True) as server:
             configure(monkeypatch, server, SMTP_USER="shop", SMTP_PASSWORD="x")
             # Port 465 needs rights that a test run may not have, so another port stands for it.
-            monkeypatch.setattr("jobs.email.TLS_PORT", server.port)
+            monkeypatch.setattr("jobs.mail.TLS_PORT", server.port)
             send(a_mail(), run.context())
         assert len(server.mails) == 1
         assert "STARTTLS" not in server.commands

@@ -34,6 +34,12 @@ class StoreSource(Protocol):
         What another process gives to `open_address` to work on the same database.
         """
 
+    @property
+    def has_readpast(self) -> bool:
+        """
+        Whether callers pass over what others have in hand, or take turns, so that none finds another's rows.
+        """
+
     def load(self, count: int) -> int:
         """
         How many of a test's jobs or threads are put on this database: all, or a tenth, but two, where it is very slow.
@@ -63,6 +69,13 @@ class SqliteSource:
         """
         assert self.path is not None, "no other process can reach a database in memory"
         return f"sqlite:{self.path}"
+
+    @property
+    def has_readpast(self) -> bool:
+        """
+        One writer at a time needs none.
+        """
+        return True
 
     def load(self, count: int) -> int:
         """

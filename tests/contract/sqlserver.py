@@ -70,11 +70,18 @@ class SqlServerSource:
         """
         return f"sqlserver:{self.schema_name}"
 
+    @property
+    def has_readpast(self) -> bool:
+        """
+        Babelfish ignores it.
+        """
+        return not _is_on_babelfish(self.schema_name)
+
     def load(self, count: int) -> int:
         """
         A tenth on Babelfish, where each new connection takes seconds to compile what it is sent.
         """
-        return max(2, count // 10) if _is_slow(self.schema_name) else count
+        return max(2, count // 10) if _is_on_babelfish(self.schema_name) else count
 
 
 def create_source() -> SqlServerSource:
@@ -153,7 +160,7 @@ def _own_schema() -> str:
 
 
 @cache
-def _is_slow(schema_name: str) -> bool:
+def _is_on_babelfish(schema_name: str) -> bool:
     return is_babelfish(_database(schema_name))
 
 

@@ -136,7 +136,7 @@ class TestRescuers:
         assert store.totals() == {"queue-0": Totals(failed=60)}
         assert store.counts() == PillarCounts(hot=0, archive=0, dlq=60)
 
-    def test_of_many_at_once_one_recovers_each_job(self, rivals: Sequence[Store]) -> None:
+    def test_of_many_at_once_one_recovers_each_job(self, rivals: Sequence[Store], source: StoreSource) -> None:
         store = rivals[0]
         _enqueue(store, 60, queues=1)
         store.turn(Turn("lost", 1, prefetch=60))
@@ -144,6 +144,10 @@ class TestRescuers:
         found = at_once([partial(rival.recover, SOON, 10) for rival in rivals])
 
         moved = [job.job_id for jobs in found for job in jobs]
+        if not source.has_readpast:
+            # All may have found the same ten, which one of them moved.
+            assert len(moved) >= 10
+            moved += [job.job_id for job in store.recover(SOON, 100)]
         assert (len(moved), len(set(moved))) == (60, 60)
 
     @pytest.mark.case("C-001")

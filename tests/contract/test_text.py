@@ -49,6 +49,11 @@ LOOKALIKES = [
     "1.0",
     "null",
 ]
+"""
+None begins or ends with a blank. Such keys are refused before they reach a store, because T-SQL's `=` takes texts that
+differ by blanks at their end for equal, under a binary collation too.
+"""
+
 ODD_TEXTS = [
     "it's 'quoted' and \"double\" and `back`",
     "'; DROP TABLE JobsHot; --",
@@ -81,6 +86,11 @@ class TestExactCharacters:
         assert [item.outcome for item in again.items] == [EnqueueOutcome.DUPLICATE] * len(LOOKALIKES)
         assert [item.job_id for item in again.items] == [job.id for job in jobs]
         assert [stage.hot(job.id).idempotency_key for job in jobs] == LOOKALIKES
+
+    def test_nobody_holds_a_key_that_differs_by_a_blank_at_its_end(self, stage: Stage) -> None:
+        holder = stage.add(idempotency_key="order-7")
+
+        assert stage.store.key_holders(["order-7 ", " order-7", "order-7"]) == {"order-7": holder.id}
 
     def test_a_key_of_the_greatest_length_is_kept_whole(self, stage: Stage) -> None:
         keys = ["\U0001f4e7" * 127 + "a", "\U0001f4e7" * 127 + "b", "k" * 255, "k" * 254]

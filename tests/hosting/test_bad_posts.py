@@ -91,6 +91,8 @@ RAW_BODIES: list[tuple[str, bytes, int, str]] = [
     ("a name twice", b'{"type": "a", "type": "b", "payload": {}}', 400, "twice"),
     ("nested 20,000 deep", b'{"payload": ' + b"[" * 20_000 + b"]" * 20_000 + b"}", 400, "too deep"),
     ("over the size limit", b'{"payload": "' + b"x" * 1_100_000 + b'"}', 413, "limit is 1065536"),
+    ("over the size limit and not JSON", b"[" * 1_065_537, 413, "limit is 1065536"),
+    ("not JSON and as long as may be", b"[" * 1_065_536, 400, "too deep"),
 ]
 
 

@@ -222,3 +222,12 @@ def test_health_and_liveness_answer_and_head_works(example_host: HostProcess) ->
     assert example_host.get("/api/health").json()["status"] == "Healthy"
     assert httpx.head(example_host.url("/api/health")).status_code == 200
     assert httpx.head(example_host.url("/api/health/live")).status_code == 200
+
+
+def test_head_answers_for_a_job_as_get_does_without_the_body(example_host: HostProcess) -> None:
+    assert example_host.post("/api/jobs", {"type": "email.send.v1", "payload": EMAIL, "id": "head-1"}).is_success
+
+    there, gone = (httpx.head(example_host.url(f"/api/jobs/{name}")) for name in ("head-1", "head-2"))
+
+    assert (there.status_code, there.content) == (200, b"")
+    assert (gone.status_code, gone.content) == (404, b"")

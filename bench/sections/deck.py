@@ -20,7 +20,7 @@ from bench.size import Size
 from chokaq_core.stores.sqlite import SqliteStore
 
 RATIO = 5.0
-SAMPLES = 7
+SAMPLES = 11
 _SECONDS_OF_TWO_DAYS = 172_800
 _QUEUES = 4
 

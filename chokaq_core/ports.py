@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from chokaq_core.domain.value import Value, field
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from chokaq_core.domain.circuit import Circuit, CircuitEvent, CircuitReport
@@ -464,9 +464,13 @@ class JobStore(Protocol):
     What producers, workers and scans need.
     """
 
-    def prepare(self) -> SchemaState:
+    def prepare(self, on_script: Callable[[str], object] = ...) -> SchemaState:
         """
         Makes the schema ready where the settings allow it, and says what state it is in.
+
+        Args:
+            on_script: called with a migration script's name before it is applied; when a call to the store fails, the
+                last one is the script that failed.
         """
 
     def enqueue(self, jobs: Sequence[NewJob]) -> EnqueueAnswer:

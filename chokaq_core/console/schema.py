@@ -13,7 +13,7 @@ from chokaq_core.console.exits import Exit
 from chokaq_core.console.opening import enter
 from chokaq_core.console.printing import tell, write_json
 from chokaq_core.domain.value import replace
-from chokaq_core.hosting.stores import open_store
+from chokaq_core.hosting.stores import open_store, prepare
 from chokaq_core.telemetry import build_events
 
 if TYPE_CHECKING:
@@ -31,8 +31,9 @@ def run_apply(given: argparse.Namespace) -> int:
     settings = _settings(given.app)
     if settings.sqlserver is not None:
         settings = replace(settings, sqlserver=replace(settings.sqlserver, auto_create=True))
-    with closing(open_store(settings, build_events(settings.metrics))) as store:
-        state = store.prepare()
+    events = build_events(settings.metrics)
+    with closing(open_store(settings, events)) as store:
+        state = prepare(store, events)
     return _show(state, is_json=given.json)
 
 

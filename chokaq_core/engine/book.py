@@ -82,6 +82,7 @@ class Book:
         ended: outcomes that wait to be stored.
         settlements: settlements that wait to be stored and need no outcome.
         in_turn: leases that the turn under way is about.
+        releasing: fetched jobs that the turn under way gives back.
         cancels: cancels that came before the run they are for.
         turns_begun: how many turns this process has taken so far.
         turns_answered: the number of the last one whose answer is entered here.
@@ -93,6 +94,7 @@ class Book:
     ended: list[tuple[Run, Outcome]] = field(default_factory=list)
     settlements: list[Settlement] = field(default_factory=list)
     in_turn: list[LeaseKey] = field(default_factory=list)
+    releasing: tuple[ClaimedJob, ...] = ()
     cancels: dict[LeaseKey, PendingCancel] = field(default_factory=dict)
     turns_begun: int = 0
     turns_answered: int = 0
@@ -115,6 +117,7 @@ class Book:
         Notes that no turn is under way any more.
         """
         self.in_turn = []
+        self.releasing = ()
         self.turns_answered = self.turns_begun
 
     def hold(self, runs: Iterable[Run], fetched: Iterable[ClaimedJob]) -> None:

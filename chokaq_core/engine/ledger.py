@@ -304,6 +304,13 @@ class Ledger:
 
     def is_exhausted(self) -> bool:
         """
+    def unreleased(self) -> list[ClaimedJob]:
+        """
+        Fetched jobs, and those whose giving back has not been answered.
+        """
+        with self._has_work:
+            return [*self._book.fetched, *self._book.releasing]
+
         Whether every slot is taken by a handler that nobody waits for, and none of them ends soon.
         """
         with self._has_work:
@@ -364,7 +371,7 @@ class Ledger:
         Waits until every fetched job is given back; False if that took too long.
         """
         with self._has_moved:
-            return self._has_moved.wait_for(lambda: not self._book.fetched and not self._is_releasing(), seconds)
+            return self._has_moved.wait_for(lambda: not self._is_releasing(), seconds)
 
     def wait_for_runs(self) -> None:
         """
@@ -424,7 +431,11 @@ class Ledger:
         return is_answered and not self._book.is_busy() and not self._book.fetched
 
     def _is_releasing(self) -> bool:
-        return self._book.is_turning and not self._is_in_trouble and not self._book.live
+        """
+        Whether fetched jobs are here, are on their way back, or may come with the answer to a turn.
+        """
+        may_claim = self._book.is_turning and not self._is_in_trouble and not self._book.live
+        return bool(self._book.fetched or self._book.releasing) or may_claim
 
     def _is_needed(self) -> bool:
         return self._book.is_busy() or (len(self._visits) > 0 and not self._is_stopping)
@@ -511,6 +522,7 @@ class Ledger:
         is_idle = not self._book.live and not self._book.fetched
         return self._visits.promise(self._monotonic(), is_idle=is_idle)
 
+        book.releasing = unfetched
     def _abandon(self, run: Run, outcome: Outcome | None) -> bool:
         """
         Concludes a run whose handler still goes on; its slot stays taken until the handler ends.

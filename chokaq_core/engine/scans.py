@@ -82,13 +82,13 @@ class Rescue:
         Raises:
             StoreError: the database is away; the next scan goes on.
         """
-        timer = self._store.timer_started(RESCUE_TIMER)
         try:
+            timer = self._store.timer_started(RESCUE_TIMER)
             report = self._rescue(timer.now, timer.last_succeeded_at)
+            self._store.timer_finished(RESCUE_TIMER, str(report), has_succeeded=True)
         except StoreError as error:
             self._events.publish([Event(EventName.ZOMBIE_RESCUE_CYCLE_FAILED, error=error)])
             raise
-        self._store.timer_finished(RESCUE_TIMER, str(report), has_succeeded=True)
         return report
 
     def _rescue(self, now: datetime, last_succeeded_at: datetime | None) -> RescueReport:

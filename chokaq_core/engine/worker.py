@@ -237,7 +237,8 @@ class Engine:
         Waits until fetched jobs are given back; what is not by then is left to recovery.
         """
         if not self._ledger.wait_until_released(self._rules.worker.release_timeout.total_seconds()):
-            events = [Event(EventName.PREFETCHED_JOB_RELEASE_FAILED, job_ref(job)) for job in self._ledger.fetched()]
+            left = self._ledger.unreleased()
+            events = [Event(EventName.PREFETCHED_JOB_RELEASE_FAILED, job_ref(job)) for job in left]
             self._events.publish(events or [Event(EventName.PREFETCHED_JOB_RELEASE_FAILED, facts=self._facts())])
 
     def _start_threads(self) -> None:

@@ -85,8 +85,8 @@ def build_runtime(
     Raises:
         StoreError: the store could not be made ready.
     """
-    make_ready(store, settings)
     events = telemetry.events
+    make_ready(store, settings, events)
     wakes = wake_sender(settings, environ)
     rules = EngineRules(
         worker=settings.worker,

@@ -7,14 +7,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chokaq_core.domain.errors import StoreRefusedError
+from chokaq_core.domain.errors import StoreError, StoreRefusedError
 from chokaq_core.domain.events import Event, EventName
 from chokaq_core.ports import QueueChange
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from chokaq_core.config import Settings
     from chokaq_core.policy.sqlserver import SqlServerSettings
-    from chokaq_core.ports import Events, Store
+    from chokaq_core.ports import Events, SchemaState, Store
 
 
 def open_store(settings: Settings, events: Events) -> Store:
@@ -32,7 +34,7 @@ def open_store(settings: Settings, events: Events) -> Store:
     return _open_sqlite(settings, path)
 
 
-def make_ready(store: Store, settings: Settings) -> None:
+def make_ready(store: Store, settings: Settings, events: Events) -> None:
     """
     Brings the schema up to date where that is allowed, and writes the first limits of queues.
 
@@ -40,11 +42,48 @@ def make_ready(store: Store, settings: Settings) -> None:
         StoreRefusedError: the schema is not what the code needs.
         StoreError: the database did not answer.
     """
-    state = store.prepare()
+    state = prepare(store, events)
     if not state.is_ready:
         msg = f"the schema is version {state.version}, the code needs {state.expected_version}"
         raise StoreRefusedError(f"{msg}; missing tables: {', '.join(state.missing_tables) or 'none'}")
     _write_first_limits(store, settings)
+
+
+def prepare(store: Store, events: Events) -> SchemaState:
+    """
+    Applies the migrations that are missing, where that is allowed, and tells how it goes.
+
+    Raises:
+        StoreError: it went wrong, or the database did not answer.
+    """
+    scripts: list[str] = []
+
+    def begin(script: str) -> None:
+        if not scripts:
+            events.publish([Event(EventName.SQL_INITIALIZATION_STARTED, facts={"first_script": script})])
+        scripts.append(script)
+
+    try:
+        state = store.prepare(begin)
+    except StoreError as error:
+        events.publish(_failures(scripts, error))
+        raise
+    if scripts:
+        facts = {"version": state.version, "scripts": len(scripts)}
+        events.publish([Event(EventName.SQL_INITIALIZATION_COMPLETED, facts=facts)])
+    return state
+
+
+def _failures(scripts: Sequence[str], error: StoreError) -> list[Event]:
+    """
+    What a failure is told as. A database that is away before anything began is told by whoever needed it.
+    """
+    if not scripts and not isinstance(error, StoreRefusedError):
+        return []
+    failed = Event(EventName.SQL_INITIALIZATION_FAILED, error=error)
+    if not scripts:
+        return [failed]
+    return [Event(EventName.SQL_SCRIPT_EXECUTION_FAILED, facts={"script": scripts[-1]}, error=error), failed]
 
 
 def _open_sqlserver(settings: Settings, server: SqlServerSettings) -> Store:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from chokaq_core.ports import SchemaState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from chokaq_core.stores.sqlite.database import Transaction
 
 SCRIPTS = tuple(sorted((Path(__file__).parent / "schema").glob("*.sql")))
@@ -32,13 +34,14 @@ TABLES = (
 )
 
 
-def migrate(transaction: Transaction) -> SchemaState:
+def migrate(transaction: Transaction, on_script: Callable[[str], object]) -> SchemaState:
     """
     Applies the scripts that are not applied yet; does nothing on a database that is up to date or newer.
     """
     transaction.change("schema_create_log")
     for number, script in enumerate(SCRIPTS, start=1):
         if number > transaction.value("schema_version"):
+            on_script(script.stem)
             _apply(transaction, number, script)
     return state(transaction)
 

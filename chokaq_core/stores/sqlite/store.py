@@ -94,12 +94,12 @@ class SqliteStore:
         self._capacity = Capacity(max_jobs) if max_jobs is not None else None
         self._database = Database(path, now, is_synced_on_commit=is_synced_on_commit)
 
-    def prepare(self) -> SchemaState:
+    def prepare(self, on_script: Callable[[str], object] = lambda _: None) -> SchemaState:
         """
         Creates or upgrades the schema; the embedded database is ours alone.
         """
         with self._database.write() as transaction:
-            return schema.migrate(transaction)
+            return schema.migrate(transaction, on_script)
 
     def enqueue(self, jobs: Sequence[NewJob]) -> EnqueueAnswer:
         """

@@ -12,7 +12,7 @@ from chokaq_core.ports import SchemaState
 from chokaq_core.stores.sqlserver.batches import in_schema, load_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from chokaq_core.stores.sqlserver.database import Database, Results
     from chokaq_core.stores.sqlserver.pool import Row, Session
@@ -53,13 +53,13 @@ def state_of(version: int, tables: Sequence[Row]) -> SchemaState:
     return SchemaState(version, VERSION, tuple(table for table in TABLES if table.lower() not in present))
 
 
-def migrate(database: Database) -> SchemaState:
+def migrate(database: Database, on_script: Callable[[str], object]) -> SchemaState:
     """
     Applies the scripts that are not applied yet, all or none; does nothing on a database that is up to date or newer.
     """
     before = state(database)
     if before.version < VERSION:
-        database.attempt(lambda session: _migrate(database, session))
+        database.attempt(lambda session: _migrate(database, session, on_script))
     return state(database)
 
 
@@ -76,7 +76,7 @@ def scripts_of(schema_name: str) -> list[tuple[int, str, str, list[str]]]:
     return found
 
 
-def _migrate(database: Database, session: Session) -> Results:
+def _migrate(database: Database, session: Session, on_script: Callable[[str], object]) -> Results:
     """
     One transaction on one connection; whatever fails rolls all of it back with the connection's end.
     """
@@ -89,6 +89,7 @@ def _migrate(database: Database, session: Session) -> Results:
     (((version,),), *_) = database.send(session, "schema_state", {"schema_name": name})
     for number, script, description, statements in scripts_of(name):
         if number > version:
+            on_script(script)
             for statement in statements:
                 session.run_text(statement)
             values: dict[str, object] = {"version": number, "name": script, "description": description}

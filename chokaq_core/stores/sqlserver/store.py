@@ -90,12 +90,12 @@ class SqlServerStore:
         self._circuit_rules = circuit_rules if circuit_rules is not None else CircuitRules()
         self._database = database or Database(settings, beat_timeout=beat_timeout, clock=clock)
 
-    def prepare(self) -> SchemaState:
+    def prepare(self, on_script: Callable[[str], object] = lambda _: None) -> SchemaState:
         """
         Creates or upgrades the schema where `AutoCreateSqlTable` allows it; else only looks at it.
         """
         if self._settings.auto_create:
-            return schema.migrate(self._database)
+            return schema.migrate(self._database, on_script)
         return schema.state(self._database)
 
     def enqueue(self, jobs: Sequence[NewJob]) -> EnqueueAnswer:

@@ -65,7 +65,7 @@ def limits_of_reports(settings: Settings) -> tuple[int | None, timedelta | None]
     The limits that the row of queue `reports` starts with; None when it has no row.
     """
     with closing(open_store(settings, RecordedEvents())) as store:
-        make_ready(store, settings)
+        make_ready(store, settings, mock.Mock())
         return next(((q.max_workers, q.zombie_timeout) for q in store.queues() if q.name == "reports"), None)
 
 

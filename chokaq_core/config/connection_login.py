@@ -126,7 +126,9 @@ def _login_faults(fields: Mapping[Field, str]) -> Iterator[str]:
                 "User ID and Password must both be given; without a password use Authentication=Active Directory "
                 "Default or Trusted_Connection=yes"
             )
-        elif authentication is Authentication.ENTRA_SERVICE_PRINCIPAL and not re.fullmatch(_PRINCIPAL, fields[Field.USER]):
+        elif authentication is Authentication.ENTRA_SERVICE_PRINCIPAL and not re.fullmatch(
+            _PRINCIPAL, fields[Field.USER]
+        ):
             yield "User ID of a service principal must name its tenant; write User ID=<client id>@<tenant id>"
     elif has_password:
         yield "Password does not go with this Authentication, which logs in with a token; remove it"

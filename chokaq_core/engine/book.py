@@ -127,6 +127,19 @@ class Book:
         self.live.update((run.lease.job_id, run) for run in runs)
         self.fetched.extend(fetched)
 
+    def drop_outlived(self, leases: Iterable[Lease]) -> list[tuple[Run, Outcome]]:
+        """
+        Takes out the outcomes under leases that were given anew.
+
+        The job was purged, and another one enqueued under its id: its leases are counted from the beginning.
+        """
+        if not self.ended:
+            return []
+        anew = {(lease.job_id, lease.number) for lease in leases}
+        outlived = [ended for ended in self.ended if (ended[0].lease.job_id, ended[0].lease.number) in anew]
+        self.ended = [ended for ended in self.ended if ended not in outlived]
+        return outlived
+
     def keep_cancel(self, lease: LeaseKey, cancel: PendingCancel, now: float) -> None:
         """
         Keeps a cancel, and drops those that are too old.
@@ -198,6 +211,8 @@ class Book:
         """
         Takes all other settlements, but for jobs that turned out to be held here after all.
         """
+        if not self.settlements:
+            return ()
         held = {*self._live_leases(), *self._fetched_leases()}
         settlements = tuple(s for s in self.settlements if (s.lease.job_id, s.lease.number) not in held)
         self.settlements = []

@@ -18,9 +18,9 @@ from chokaq_core.engine.run import Run, Stop, StopReason
 from chokaq_core.engine.visits import Look, Visit, Visits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from chokaq_core.domain.job import ClaimedJob
+    from chokaq_core.domain.job import ClaimedJob, Lease
     from chokaq_core.domain.moves import Settlement
     from chokaq_core.policy.running import WorkerRules
 
@@ -161,7 +161,7 @@ class Ledger:
         now = self._monotonic()
         with self._has_runs:
             self._book.hold(runs, fetched)
-            cancels = [(run, self._book.take_cancel(run, now)) for run in runs]
+            cancels = [(run, self._book.take_cancel(run, now)) for run in runs] if self._book.cancels else []
             self._has_runs.notify_all()
             is_nearer = min((run.deadline for run in runs), default=NEVER) < self._watched_until
         orders = [(run, Stop(StopReason.CANCELLED, cancel.by)) for run, cancel in cancels if cancel is not None]
@@ -245,6 +245,13 @@ class Ledger:
         nearest = min((at for _, at in waiting if at > now), default=NEVER)
         return overstayed, None if nearest == NEVER else nearest - now
 
+    def drop_outlived(self, leases: Iterable[Lease]) -> list[tuple[Run, Outcome]]:
+        """
+        Takes out the outcomes under leases that were given anew by the claim which is answered now.
+        """
+        with self._has_work:
+            return self._book.drop_outlived(leases)
+
     def lose(self, run: Run) -> bool:
         """
         Gives up a run whose lease is gone: nothing is stored for it. False if it had concluded anyway.
@@ -255,11 +262,13 @@ class Ledger:
             _tell([run], StopReason.LEASE_LOST)
         return is_lost
 
-    def occupants(self, job_ids: Iterable[str]) -> dict[str, Run]:
+    def occupants(self, job_ids: Collection[str]) -> dict[str, Run]:
         """
         The runs of these jobs whose handlers go on here, abandoned ones included.
         """
         with self._has_work:
+            if self._book.live.keys().isdisjoint(job_ids) and self._book.abandoned.keys().isdisjoint(job_ids):
+                return {}
             found = ((i, self._book.live.get(i) or self._book.abandoned.get(i)) for i in job_ids)
             return {job_id: run for job_id, run in found if run is not None}
 
@@ -295,6 +304,13 @@ class Ledger:
         with self._has_work:
             return list(self._book.fetched)
 
+    def unreleased(self) -> list[ClaimedJob]:
+        """
+        Fetched jobs, and those whose giving back has not been answered.
+        """
+        with self._has_work:
+            return [*self._book.fetched, *self._book.releasing]
+
     def abandoned(self) -> list[Run]:
         """
         Runs whose row is decided and whose handler goes on all the same.
@@ -304,13 +320,6 @@ class Ledger:
 
     def is_exhausted(self) -> bool:
         """
-    def unreleased(self) -> list[ClaimedJob]:
-        """
-        Fetched jobs, and those whose giving back has not been answered.
-        """
-        with self._has_work:
-            return [*self._book.fetched, *self._book.releasing]
-
         Whether every slot is taken by a handler that nobody waits for, and none of them ends soon.
         """
         with self._has_work:
@@ -513,6 +522,7 @@ class Ledger:
         if work.is_look:
             self._visits.look_begins(self._monotonic())
         book.in_turn = [(lease.job_id, lease.number) for lease in work.leases()]
+        book.releasing = unfetched
         book.turns_begun += 1
         return work
 
@@ -522,7 +532,6 @@ class Ledger:
         is_idle = not self._book.live and not self._book.fetched
         return self._visits.promise(self._monotonic(), is_idle=is_idle)
 
-        book.releasing = unfetched
     def _abandon(self, run: Run, outcome: Outcome | None) -> bool:
         """
         Concludes a run whose handler still goes on; its slot stays taken until the handler ends.

@@ -64,6 +64,8 @@ def event_of(ended: Ended, *, is_stale: bool, is_cancelled: bool) -> Event:
     The event for a settlement, given what the store said of it.
     """
     move, facts = ended.settlement.move, _facts(ended)
+    if move is Move.COMPLETE and not is_stale and not is_cancelled:
+        return Event(EventName.JOB_SUCCEEDED_ARCHIVED, ended.run.ref, facts)
     if is_stale:
         return Event(EventName.STATE_TRANSITION_NOT_APPLIED, ended.run.ref, {**facts, "transition": str(move)})
     if is_cancelled:
@@ -152,6 +154,8 @@ def _facts(ended: Ended) -> dict[str, object]:
     What is told of the end of a run; the fact `outcome` marks the event as such, and no other event has it.
     """
     settlement = ended.settlement
+    if type(ended.outcome) is Succeeded and settlement.duration_ms is not None:
+        return {"outcome": _OUTCOMES[Succeeded], "duration_ms": round(settlement.duration_ms, 3)}
     duration_ms = settlement.duration_ms if settlement.duration_ms is not None else ended.run.duration_ms
     facts: dict[str, object] = {"outcome": _OUTCOMES[type(ended.outcome)], "duration_ms": round(duration_ms, 3)}
     if settlement.delay is not None:

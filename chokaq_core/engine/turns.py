@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import random
 import time
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain import moves
 from chokaq_core.domain.circuit import Circuit, CircuitReport, CircuitSignal, CircuitState
 from chokaq_core.domain.errors import StoreError
 from chokaq_core.domain.events import Event, EventName
-from chokaq_core.domain.failures import FailureReason
+from chokaq_core.domain.failures import FailureReason, Succeeded
 from chokaq_core.domain.job import ClaimedJob, Status
 from chokaq_core.domain.value import Value
 from chokaq_core.engine.pending_turn import PendingTurn, cancel_told, starts
 from chokaq_core.engine.run import Run
-from chokaq_core.engine.settling import Ended, settle
+from chokaq_core.engine.settling import Ended, event_of, settle
 from chokaq_core.engine.visits import Look
 from chokaq_core.policy.circuit import signal_of
 from chokaq_core.policy.error_text import error_facts
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from chokaq_core.contracts.catalog import Catalog
+    from chokaq_core.contracts.profile import Registration
     from chokaq_core.domain.failures import Outcome
     from chokaq_core.domain.job import EnqueueResult
     from chokaq_core.domain.lanes import LaneFilter
@@ -97,6 +98,7 @@ class StoreThread:
         self._pending: PendingTurn | None = None
         self._circuits: dict[str, Circuit] = {}
         self._timeouts = catalog.timeouts()
+        self._handlings: dict[tuple[str, str], tuple[Registration | None, timedelta]] = {}
 
     def run(self) -> None:
         """
@@ -124,15 +126,16 @@ class StoreThread:
 
     def _turn_for(self, work: Work) -> PendingTurn:
         self._seq += 1
-        ended = tuple(self._ended(run, outcome) for run, outcome in work.ended)
+        now = self._now()
+        ended = tuple(self._ended(run, outcome, now) for run, outcome in work.ended)
         releases = (moves.release(job.lease) for job in work.unfetched)
-        held_back = [job for job in work.starts if self._is_held_back(job)]
+        held_back = [job for job in work.starts if self._is_held_back(job)] if self._circuits else []
         put_off = (moves.postpone(job.lease, self._rules.retry.circuit_breaker_delay) for job in held_back)
         turn = Turn(
             worker_id=self._worker_id,
             seq=self._seq,
             settlements=(*(e.settlement for e in ended), *work.settlements, *releases, *put_off),
-            starts=tuple(job.lease for job in work.starts if job not in held_back),
+            starts=tuple(job.lease for job in work.starts if not held_back or job not in held_back),
             want=min(work.want, MAX_BATCH),
             prefetch=min(work.prefetch, MAX_BATCH),
             after_queue=self._last_queue,
@@ -150,12 +153,12 @@ class StoreThread:
             return None
         return self._rules.execution.lanes_within(work.longest_timeout, self._timeouts)
 
-    def _ended(self, run: Run, outcome: Outcome) -> Ended:
+    def _ended(self, run: Run, outcome: Outcome, now: datetime) -> Ended:
         """
         The run's end, decided; a fault in deciding ends this job and leaves the others of the turn alone.
         """
         try:
-            return settle(run, outcome, self._rules.retry, self._now(run))
+            return settle(run, outcome, self._rules.retry, now)
         except Exception as error:  # noqa: BLE001 - our own fault, told with the job that met it
             self._events.publish([Event(EventName.PROCESSING_TASK_WRAPPER_FAILED, run.ref, error=error)])
             settlement = moves.dead_letter(run.lease, FailureReason.FATAL_ERROR, error_facts(error), run.duration_ms)
@@ -180,6 +183,8 @@ class StoreThread:
         self._clock = (answer.now, time.monotonic())
         self._circuits = {circuit.type_key: circuit for circuit in answer.circuits}
         self._last_queue = answer.last_queue
+        if answer.claimed:
+            self._give_up_former(answer.claimed)
         processing = [job for job in answer.claimed if job.status is Status.PROCESSING]
         fetched = [job for job in answer.claimed if job.status is Status.FETCHED]
         runs, put_off = self._runs([*pending.started(answer), *processing])
@@ -208,6 +213,8 @@ class StoreThread:
         """
         What runs have to tell their circuits; a success has something to tell only where there were failures.
         """
+        if not self._circuits and all(type(e.outcome) is Succeeded and not e.run.job.is_probe for e in ended):
+            return ()
         told = [(e.run.job, signal_of(e.outcome)) for e in ended]
         failing = {job.type_key for job, signal in told if signal is CircuitSignal.FAILURE} | self._circuits.keys()
         return tuple(
@@ -220,26 +227,38 @@ class StoreThread:
         """
         Runs for the jobs; those whose own earlier handler still goes on here are put off instead.
         """
-        busy = self._ledger.occupants(job.lease.job_id for job in jobs)
-        self._give_up(busy.values())
+        busy = self._ledger.occupants([job.lease.job_id for job in jobs])
+        if not busy:
+            return [self._run(job) for job in jobs], []
         runs = [self._run(job) for job in jobs if job.lease.job_id not in busy]
         return runs, [moves.postpone(job.lease, BUSY_ELSEWHERE_DELAY) for job in jobs if job.lease.job_id in busy]
 
-    def _give_up(self, runs: Iterable[Run]) -> None:
+    def _give_up_former(self, claimed: Sequence[ClaimedJob]) -> None:
         """
-        Stops runs whose jobs were claimed again: their own leases are gone, though no heartbeat has said so yet.
+        Stops earlier runs of claimed jobs: their own leases are gone, though no heartbeat has said so yet.
+
+        What came of one is not stored under the new lease, which may have the same number: a job that was purged and
+        enqueued again under its id begins to count anew.
         """
-        lost = [run for run in runs if self._ledger.lose(run)]
+        former = self._ledger.occupants([job.lease.job_id for job in claimed]).values()
+        lost = [run for run in former if self._ledger.lose(run)]
         if lost:
             self._watch.look_again()
             self._events.publish([Event(EventName.JOB_EXECUTION_LEASE_REJECTED, run.ref, _CLAIM) for run in lost])
+        now, ended = self._now(), self._ledger.drop_outlived(job.lease for job in claimed)
+        outlived = [self._ended(run, outcome, now) for run, outcome in ended]
+        self._events.publish([event_of(e, is_stale=True, is_cancelled=False) for e in outlived])
 
     def _run(self, job: ClaimedJob) -> Run:
-        registration = self._catalog.find(job.type_key)
-        own = registration.timeout if registration is not None else None
+        lane = (job.queue, job.type_key)
+        if (handling := self._handlings.get(lane)) is None:
+            registration = self._catalog.find(job.type_key)
+            own = registration.timeout if registration is not None else None
+            handling = registration, self._rules.execution.timeout_for(job.queue, own)
+            if registration is not None:  # so that unknown types, of which anybody may make up more, take no room
+                self._handlings[lane] = handling
         attempt = job.attempt if job.status is Status.PROCESSING else job.attempt + 1
-        timeout = self._rules.execution.timeout_for(job.queue, own)
-        return Run(job, registration, timeout, self._enqueue, attempt=attempt)
+        return Run(job, *handling, self._enqueue, attempt=attempt)
 
     def _wake(self, pending: PendingTurn, answer: TurnAnswer) -> None:
         """
@@ -251,12 +270,12 @@ class StoreThread:
         if answer.wake_in is not None:
             self._waker.put_off(answer.wake_in)
 
-    def _now(self, run: Run) -> datetime:
+    def _now(self) -> datetime:
         """
-        The database's time by this host's stopwatch.
+        The database's time by this host's stopwatch; before the first answer, this host's.
         """
         if self._clock is None:
-            return run.job.claimed_at
+            return datetime.now(UTC)
         at, measured = self._clock
         return at + timedelta(seconds=time.monotonic() - measured)
 

@@ -10,12 +10,14 @@ from chokaq_core.contracts import FatalJobError, JobContext, ThrottledError
 from chokaq_core.domain.errors import StoreUnavailableError
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.failures import FailureReason
-from chokaq_core.domain.job import Status
+from chokaq_core.domain.job import HotJob, Status
+from chokaq_core.domain.moves import Move
 from chokaq_core.domain.value import replace
 from chokaq_core.engine.scans import Rescue
+from chokaq_core.policy.after_failure import Verdict
 from chokaq_core.policy.backoff import RetryRules
-from chokaq_core.policy.rescue import RescueRules
-from chokaq_core.ports import PillarCounts, Store, Totals, TurnAnswer
+from chokaq_core.policy.rescue import RescueRules, Suspect, loss_error
+from chokaq_core.ports import Burial, PillarCounts, Store, Totals, TurnAnswer
 from tests.engine.conftest import OpenRig
 from tests.support.clock import SteppedClock
 from tests.support.engine import (
@@ -216,7 +218,7 @@ def test_somebody_comes_back_for_a_claim_whose_answer_was_lost_at_the_end_of_a_v
     """
     The jobs of such a claim have no heart: without another visit they would be taken for the jobs of a dead worker.
     """
-    rig = open_rig(profile_of(Mixed()), store=faulty.as_store())
+    rig = open_rig(profile_of(Mixed()), store=faulty.as_store(), worker=replace(QUICK_WORKER, retry_base_delay=MINUTE))
     job_id = rig.enqueue()
     faulty.lose_answer("turn")
 
@@ -360,12 +362,65 @@ class OnThread(Note):
     """
 
 
+@pytest.mark.parametrize("prefetch", [0, 1], ids=["runs-at-once", "is-fetched-first"])
+def test_a_late_result_is_not_taken_for_that_of_another_job_under_the_same_id(
+    open_rig: OpenRig, gates: Gates, faulty: FaultyStore, prefetch: int
+) -> None:
+    """
+    A job that was purged leaves nothing that counts its leases on: the next one under its id has the same lease.
+    """
+    may_end, runs = gates.new(), list[str]()
+
+    def work(job: Note) -> str:
+        runs.append(job.text)
+        if job.text == "old":
+            wait(may_end)
+        return job.text
+
+    capacity = 1 if prefetch else 2
+    rules = replace(QUICK_WORKER, max_concurrency=capacity, prefetch=prefetch)
+    rig = open_rig(profile_of(work), store=faulty.as_store(), worker=rules)
+    rig.enqueue(Note(text="old"), job_id="order-1")
+
+    with rig.visiting():
+        wait_until(lambda: runs == ["old"])
+        faulty.go_away("beat")
+        old = rig.hot("order-1")
+        _lose(rig, old)
+        assert rig.store.purge(["order-1"]) == [True]
+        claim = faulty.hold_after("turn", when=lambda answer: answer.claimed)
+        rig.enqueue(Note(text="new"), job_id="order-1")
+        claim.wait_until_reached()
+        assert (rig.hot("order-1").worker_id, rig.hot("order-1").lease_number) == (old.worker_id, old.lease_number)
+        may_end.set()
+        wait_until(lambda: not rig.engine._ledger.live())  # noqa: SLF001 - the old handler has ended
+        claim.release()
+        rig.events.wait_for(EventName.JOB_SUCCEEDED_ARCHIVED, "order-1")
+
+    assert runs == ["old", "new"]
+    assert rig.archived("order-1").result == '"new"'
+    assert len(rig.events.of(EventName.STATE_TRANSITION_NOT_APPLIED, "order-1")) == 1
+
+
+def _lose(rig: Rig, job: HotJob) -> None:
+    """
+    Takes a job from its worker as a rescue does.
+    """
+    assert job.heartbeat_at is not None
+    assert job.worker_id is not None
+    suspect = Suspect(
+        job.id, job.lease_number, job.worker_id, job.heartbeat_at, job.queue, job.type_key, job.attempt, job.created_at
+    )
+    zombie = Verdict(Move.DEAD_LETTER, reason=FailureReason.ZOMBIE)
+    assert rig.store.bury([Burial(suspect, zombie, loss_error(suspect))]) == [True]
+
+
 # One turn, one round trip
 
 
 def test_a_lone_job_costs_one_turn_to_claim_and_one_to_settle(open_rig: OpenRig, faulty: FaultyStore) -> None:
     # It does not look again while the job runs, however long that takes here.
-    worker = replace(QUICK_WORKER, polling_interval=timedelta(minutes=1))
+    worker = replace(QUICK_WORKER, polling_interval=MINUTE)
     rig = open_rig(profile_of(Mixed()), store=faulty.as_store(), worker=worker)
 
     rig.run()

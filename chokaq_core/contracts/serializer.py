@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from chokaq_core.contracts.round_trip import altered, unwritable
+from chokaq_core.contracts.set_order import with_ordered_sets
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError
 from chokaq_core.domain.value import Value
 from chokaq_core.policy.envelope import field_problem_of_json
@@ -162,7 +163,8 @@ def _dump(job: Job, *fields: str) -> str:
     """
     The job, or some of its fields, as strict JSON text. What is derived from other fields is left out.
     """
-    text = job.model_dump_json(by_alias=True, round_trip=True, warnings=False, include=set(fields) or None)
+    ordered = with_ordered_sets(job)
+    text = ordered.model_dump_json(by_alias=True, round_trip=True, warnings=False, include=set(fields) or None)
     if "NaN" in text or "Infinity" in text:
         json.loads(text, parse_constant=_refuse_constant)
     return text

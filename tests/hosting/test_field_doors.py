@@ -56,6 +56,10 @@ class Nul(Work): ...
 class Longest(Work): ...
 
 
+class Tagged(Work):
+    tags: set[str]
+
+
 def is_open(name: str) -> bool:
     return (GATES / name).exists()
 
@@ -102,6 +106,11 @@ def fail_with_nul(job: Nul) -> None:
 @work.handler("t" * 255)
 def longest(job: Longest) -> str:
     return job.name
+
+
+@work.handler("tagged.v1")
+def count_tags(job: Tagged) -> int:
+    return len(job.tags)
 
 
 PROFILES = [work]
@@ -250,6 +259,18 @@ def test_fifty_callers_of_one_key_in_four_processes_make_one_job_at_a_time(host:
     host.wait_for_status(again, "Succeeded")
     assert again != job_id
     assert (_gates(host) / "runs.txt").read_text(encoding="utf-8") == f"{key}\n{key}\n"
+
+
+@pytest.mark.case("C-020")
+def test_a_repeat_that_lists_a_set_in_another_order_is_the_same_job(host: HostProcess) -> None:
+    tags = [f"tag-{number}" for number in range(200)]
+    job = {"type": "tagged.v1", "idempotency_key": "tagged", "delay": "01:00:00"}
+
+    first = host.post("/api/jobs", {**job, "payload": {"tags": tags}})
+    again = host.post("/api/jobs", {**job, "payload": {"tags": tags[::-1]}})
+
+    assert (first.status_code, again.status_code) == (202, 200), again.text
+    assert again.json()["id"] == first.json()["id"]
 
 
 @pytest.mark.case("C-003")

@@ -134,6 +134,9 @@ MOVES: dict[Move, Rule] = {
     )
 }
 
+_COMPLETE = Move.COMPLETE
+"""Before Python 3.12 a member of an enum is looked up by code in Python each time that it is named."""
+
 SETTLING = frozenset({Move.COMPLETE, Move.RETRY, Move.POSTPONE, Move.DEAD_LETTER, Move.RELEASE, Move.HAND_BACK})
 
 
@@ -156,7 +159,7 @@ def complete(lease: Lease, duration_ms: float, result: str | None = None, note: 
     """
     The job succeeded: Processing → Archive.
     """
-    return Settlement(Move.COMPLETE, lease, duration_ms=duration_ms, result=result, result_note=note)
+    return Settlement(_COMPLETE, lease, duration_ms=duration_ms, result=result, result_note=note)
 
 
 def retry(lease: Lease, delay: timedelta, error: ErrorFacts) -> Settlement:

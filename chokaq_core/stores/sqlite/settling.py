@@ -24,7 +24,8 @@ _PLACES = {0: Place.PENDING, 1: Place.FETCHED, 2: Place.PROCESSING}
 _SOURCES = {move: {s for s, place in _PLACES.items() if place in rule.sources} for move, rule in MOVES.items()}
 """Statuses that each move begins from."""
 _SECOND = 1_000_000
-_PUT_OFF = (Move.RETRY, Move.POSTPONE)
+# Before Python 3.12 a member of an enum is looked up by code in Python each time that it is named.
+_COMPLETE, _DEAD_LETTER, _RETRY, _POSTPONE = Move.COMPLETE, Move.DEAD_LETTER, Move.RETRY, Move.POSTPONE
 
 
 class Ending(Value):
@@ -70,15 +71,18 @@ def settle(transaction: Transaction, worker_id: str, settlements: Sequence[Settl
     held = _held(transaction, worker_id, [settlement.lease.job_id for settlement in settlements])
     valid = [s for s in settlements if _holds(held.get(s.lease.job_id), s.lease, s.move)]
     final = [_with_mark(s, held[s.lease.job_id]) for s in valid]
-    for move, group in _by_move(final).items():
-        _APPLY[move](transaction, group)
+    for move, apply in _APPLY.items():
+        if group := [s for s in final if s.move is move]:
+            apply(transaction, group)
     count_endings(
         transaction, worker_id, [Ending(held[s.lease.job_id].queue, s.move, s.reason, s.duration_ms) for s in final]
     )
     return Settled(
         stale=frozenset(s.lease.job_id for s in settlements).difference(s.lease.job_id for s in valid),
         cancelled=frozenset(new.lease.job_id for old, new in zip(valid, final, strict=True) if new is not old),
-        put_off=tuple(_waiting(s, held[s.lease.job_id], transaction.now) for s in final if s.move in _PUT_OFF),
+        put_off=tuple(
+            _waiting(s, held[s.lease.job_id], transaction.now) for s in final if s.move is _RETRY or s.move is _POSTPONE
+        ),
     )
 
 
@@ -122,17 +126,14 @@ def count_endings(transaction: Transaction, shard: str, endings: Iterable[Ending
     totals: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     durations: defaultdict[tuple[str, int, int], list[float | None]] = defaultdict(list)
     for ending in endings:
-        match ending.move:
-            case Move.COMPLETE:
-                totals[ending.queue][0] += 1
-                durations[ending.queue, 0, -1].append(ending.duration_ms)
-            case Move.DEAD_LETTER:
-                totals[ending.queue][1] += 1
-                durations[ending.queue, 1, int(ending.reason or 0)].append(ending.duration_ms)
-            case Move.RETRY:
-                totals[ending.queue][2] += 1
-            case _:
-                continue
+        if ending.move is _COMPLETE:
+            totals[ending.queue][0] += 1
+            durations[ending.queue, 0, -1].append(ending.duration_ms)
+        elif ending.move is _DEAD_LETTER:
+            totals[ending.queue][1] += 1
+            durations[ending.queue, 1, int(ending.reason or 0)].append(ending.duration_ms)
+        elif ending.move is _RETRY:
+            totals[ending.queue][2] += 1
     _add_totals(transaction, shard, totals)
     _add_buckets(transaction, shard, durations)
 
@@ -156,13 +157,6 @@ def _with_mark(settlement: Settlement, held: _Held) -> Settlement:
 
 def _waiting(settlement: Settlement, held: _Held, now: int) -> Waiting:
     return held.queue, held.type_key, now + _delay(settlement)
-
-
-def _by_move(settlements: Iterable[Settlement]) -> dict[Move, list[Settlement]]:
-    groups: defaultdict[Move, list[Settlement]] = defaultdict(list)
-    for settlement in settlements:
-        groups[settlement.move].append(settlement)
-    return groups
 
 
 def _complete(transaction: Transaction, settlements: list[Settlement]) -> None:

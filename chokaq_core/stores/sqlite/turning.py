@@ -4,7 +4,6 @@ A worker's turn: settle, start, claim, and remember the answer for a repeat.
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from chokaq_core.domain.circuit import CircuitEvent, CircuitEventName, CircuitSt
 from chokaq_core.ports import TurnAnswer
 from chokaq_core.stores.sqlite import claiming, settling
 from chokaq_core.stores.sqlite.circuits import Board
-from chokaq_core.stores.sqlite.rows import micros, moment, moment_or_none, span_micros
+from chokaq_core.stores.sqlite.rows import json_text, json_values, micros, moment, moment_or_none, span_micros
 from chokaq_core.stores.sqlite.waking import Outlook, ask_for_wake
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def _remember(transaction: Transaction, worker_id: str, answer: TurnAnswer) -> N
         "circuit_events": [[e.type_key, int(e.state), str(e.name)] for e in answer.circuit_events],
         "wake_in": None if answer.wake_in is None else span_micros(answer.wake_in),
     }
-    transaction.change("turn_answer", worker=worker_id, stale=json.dumps(sorted(answer.stale)), answer=json.dumps(rest))
+    transaction.change("turn_answer", worker=worker_id, stale=json_text(sorted(answer.stale)), answer=json_text(rest))
 
 
 def _answer_again(transaction: Transaction, turn: Turn, board: Board) -> TurnAnswer:
@@ -88,10 +87,10 @@ def _answer_again(transaction: Transaction, turn: Turn, board: Board) -> TurnAns
     The first answer of a turn that had been committed; jobs that have moved on since are left out.
     """
     stale_text, rest_text = transaction.rows("turn_answered", worker=turn.worker_id)[0]
-    rest = json.loads(rest_text)
+    rest = json_values(rest_text)
     return TurnAnswer(
         now=moment(transaction.now),
-        stale=frozenset(json.loads(stale_text)),
+        stale=frozenset(json_values(stale_text)),
         cancelled=frozenset(rest["cancelled"]),
         claimed=tuple(claiming.claim_again(transaction, turn.worker_id, rest["claimed"], board)),
         is_full=rest["is_full"],

@@ -4,6 +4,7 @@ What an in-memory reader of metrics has got, in a shape that a test can compare.
 
 from __future__ import annotations
 
+from opentelemetry.metrics import Meter
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricReader, Metric, NumberDataPoint
 
@@ -18,7 +19,13 @@ class Readings:
     def __init__(self) -> None:
         self._reader = InMemoryMetricReader()
         self._provider = MeterProvider([self._reader], shutdown_on_exit=False)
-        self.instruments = Instruments(lambda: self._provider.get_meter(METER_NAME))
+        self.instruments = Instruments(self.meter)
+
+    def meter(self) -> Meter:
+        """
+        The provider's meter.
+        """
+        return self._provider.get_meter(METER_NAME)
 
     def metrics(self) -> dict[str, Metric]:
         """

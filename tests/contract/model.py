@@ -154,8 +154,14 @@ class Model:
         Jobs that were due by then, in queues that are open and have room.
         """
         for job in self.in_place(Place.PENDING):
-            if job.due_at <= until and self.is_open(job.job.queue) and self.room(job.job.queue) != 0:
+            if job.due_at <= until and self.lets_run(job.job.queue):
                 yield job
+
+    def lets_run(self, queue: str) -> bool:
+        """
+        Whether the queue is open and has room.
+        """
+        return self.is_open(queue) and self.room(queue) != 0
 
     def is_open(self, queue: str) -> bool:
         """

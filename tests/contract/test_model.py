@@ -24,6 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from chokaq_core.domain.circuit import CircuitReport, CircuitSignal, CircuitState
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import ClaimedJob, Lease, NewJob, Place, Status
+from chokaq_core.domain.lanes import LaneFilter
 from chokaq_core.domain.listing import JobSummary, Pillar
 from chokaq_core.domain.moves import (
     MOVES,
@@ -88,6 +89,12 @@ LIKELY = {
 }
 """Mostly moves that the job's claim allows; `start` may have changed that."""
 DELAYS = [timedelta(0), timedelta(0), timedelta(seconds=5), timedelta(seconds=90)]
+LANES = (
+    *[None] * 4,
+    LaneFilter({"t1": True}, {}, others=False),
+    LaneFilter({"t1": False}, {"mail": True}, others=False),
+    LaneFilter({}, {"mail": False}, others=True),
+)
 SEEDS = st.integers(0, 2**20)
 WORKERS = st.integers(0, 1)
 
@@ -173,8 +180,14 @@ class Lives(RuleBasedStateMachine):
             for _ in range(roll.randint(1, 5))
         ]
         expected = tuple(self._enqueued(job) for job in jobs)
+        due = [job for job, item in zip(jobs, expected, strict=True) if item.outcome is EnqueueOutcome.CREATED]
+        open_now = [job for job in due if not job.delay and self.model.lets_run(job.queue)]
         for _ in range(roll.randint(1, 2)):
-            assert self.store.enqueue(jobs).items == expected
+            answer = self.store.enqueue(jobs)
+            assert answer.items == expected
+            assert answer.is_claimable <= bool(open_now)
+            if any(job.type_key not in self._types_held_back() for job in open_now):
+                assert answer.is_claimable
 
     def _enqueued(self, job: NewJob) -> EnqueueItem:
         holder = self.model.holder_of(job.idempotency_key)
@@ -221,6 +234,7 @@ class Lives(RuleBasedStateMachine):
             want=want,
             prefetch=prefetch,
             reports=tuple(_report(job, move) for job, move in ended if job.is_probe or roll.random() < 0.8),
+            lanes=roll.choice(LANES),
         )
 
     def _repeat(self, worker: Worker) -> None:
@@ -265,7 +279,8 @@ class Lives(RuleBasedStateMachine):
         """
         Only what may be claimed was; what may be was, as far as there was room; best first within a queue.
         """
-        may = {job.job.id: job for job in self.model.waiting(self.latest)}
+        lets = turn.lanes.lets if turn.lanes is not None else lambda _queue, _type: True
+        may = {job.job.id: job for job in self.model.waiting(self.latest) if lets(job.job.queue, job.job.type_key)}
         for number, claimed in enumerate(answer.claimed):
             place = Place.PROCESSING if number < turn.want else Place.FETCHED
             assert PLACES[claimed.status] is place
@@ -274,7 +289,11 @@ class Lives(RuleBasedStateMachine):
             assert claimed.attempt == may[claimed.lease.job_id].attempt
         types_held_back = self._types_held_back()
         self._check_probes(answer, held_back_before | types_held_back)
-        left = [job for job in self.model.waiting(self.now) if job.job.type_key not in types_held_back]
+        left = [
+            job
+            for job in self.model.waiting(self.now)
+            if job.job.type_key not in types_held_back and lets(job.job.queue, job.job.type_key)
+        ]
         if len(answer.claimed) < turn.want + turn.prefetch:
             assert left == []
         for taken, passed_over in itertools.product((may[c.lease.job_id] for c in answer.claimed), left):

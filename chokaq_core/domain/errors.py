@@ -6,6 +6,7 @@ Every error that ChokaQ raises on purpose.
     │   └── KeyConflictError         the idempotency key is held by another type or payload
     ├── RegistrationError            a profile, handler or middleware is declared wrongly
     ├── ConfigurationError           settings are invalid; lists every problem at once
+    ├── ForkedEngineError            an engine is used in a child of the process that it was built in
     ├── StoreError                   the database did not do what was asked
     │   ├── StoreUnavailableError    it may work again by itself: wait and repeat
     │   └── StoreRefusedError        it will not: schema, permission or disk needs a person
@@ -24,18 +25,23 @@ Every error that ChokaQ raises on purpose.
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
 class ChokaQError(Exception):
     """
     Base of every error raised on purpose; catch it to catch them all.
     """
+
+
+MOST_PROBLEMS = 100
+"""How many problems of one job are told one by one."""
 
 
 class FieldProblem(Value):
@@ -59,11 +65,24 @@ class FieldProblem(Value):
 class InvalidJobError(ChokaQError):
     """
     The job was refused before anything was written. Correct the named fields and send it again.
+
+    `problems` lists the first 100; where there are more, one more entry says how many. Else a list of half a million
+    bad items would be answered, and logged, with as many sentences.
     """
 
-    def __init__(self, problems: Sequence[FieldProblem]) -> None:
-        self.problems = tuple(problems)
+    def __init__(self, problems: Iterable[FieldProblem]) -> None:
+        self.problems = _bounded(problems)
         super().__init__("; ".join(str(problem) for problem in self.problems))
+
+
+def _bounded(problems: Iterable[FieldProblem]) -> tuple[FieldProblem, ...]:
+    rest = iter(problems)
+    told = tuple(islice(rest, MOST_PROBLEMS))
+    untold = sum(1 for _ in rest)
+    if not untold:
+        return told
+    last = told[-1]
+    return (*told, FieldProblem(last.field.partition(".")[0], f"and {untold} more like these", last.code))
 
 
 class KeyConflictError(InvalidJobError):
@@ -92,6 +111,12 @@ class ConfigurationError(ChokaQError):
         self.problems = tuple(problems)
         listing = "\n".join(f"  - {problem}" for problem in self.problems)
         super().__init__(f"{len(self.problems)} invalid setting(s):\n{listing}")
+
+
+class ForkedEngineError(ChokaQError):
+    """
+    The engine belongs to another process, from which this one was forked. Build the app after the fork.
+    """
 
 
 class StoreError(ChokaQError):

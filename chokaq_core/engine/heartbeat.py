@@ -64,6 +64,7 @@ class Heartbeat:
         self._cancel_retention = cancel_retention
         self._events = events
         self._failures = 0
+        self._abandoned_told = 0
         self._strangers: dict[tuple[str, int], int] = {}
         self._stop = threading.Event()
 
@@ -99,6 +100,20 @@ class Heartbeat:
         self._pass_on_cancels(snapshot, answer)
         self._put_off_strays(answer)
 
+    def tell_abandoned(self) -> None:
+        """
+        Writes how many slots are held by handlers that nobody waits for, if the last heartbeat said otherwise.
+
+        Heartbeats rest while nothing runs, and such handlers do not count as running.
+        """
+        if len(self._ledger.abandoned()) == self._abandoned_told:
+            return
+        nothing = _Snapshot((), frozenset(), ())
+        try:
+            self._store.beat(self._message(nothing))
+        except StoreError as error:
+            self._failed(nothing, error)
+
     def _snapshot(self) -> _Snapshot:
         fetched = frozenset((job.lease.job_id, job.lease.number) for job in self._ledger.fetched())
         runs = tuple(self._ledger.live())
@@ -106,11 +121,12 @@ class Heartbeat:
         return _Snapshot(runs, fetched, progress)
 
     def _message(self, snapshot: _Snapshot) -> Beat:
+        self._abandoned_told = len(self._ledger.abandoned())
         return Beat(
             worker_id=self._worker_id,
             progress=tuple(news for _, news in snapshot.progress),
             active=len(snapshot.runs),
-            abandoned=len(self._ledger.abandoned()),
+            abandoned=self._abandoned_told,
             capacity=self._ledger.capacity,
         )
 

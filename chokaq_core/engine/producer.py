@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from chokaq_core.contracts.job import Job
     from chokaq_core.contracts.profile import Registration
     from chokaq_core.contracts.serializer import JobSerializer
+    from chokaq_core.engine.home import Home
     from chokaq_core.engine.waker import Waker
     from chokaq_core.policy.idempotency import IdempotencyRules
     from chokaq_core.ports import EnqueueAnswer, Events, JobStore, Tracing
@@ -56,6 +57,7 @@ class Producer:
         waker: Waker,
         events: Events,
         tracing: Tracing,
+        home: Home,
         on_stored: Callable[[], object] = lambda: None,
     ) -> None:
         self._store = store
@@ -66,6 +68,7 @@ class Producer:
         self._waker = waker
         self._events = events
         self._tracing = tracing
+        self._home = home
         self._on_stored = on_stored
 
     def enqueue(
@@ -112,7 +115,9 @@ class Producer:
 
         Raises:
             StoreError: the database did not take a batch; earlier batches are stored.
+            ForkedEngineError: this process was forked from the one that the engine was built in.
         """
+        self._home.check()
         answers: dict[int, Accepted] = {}
         sealed: list[_Sealed] = []
         total = 0

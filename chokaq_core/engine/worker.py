@@ -21,6 +21,7 @@ from chokaq_core.domain.events import Event, EventName
 from chokaq_core.domain.value import Value, field
 from chokaq_core.engine.execution import Executor
 from chokaq_core.engine.heartbeat import Heartbeat
+from chokaq_core.engine.home import Home
 from chokaq_core.engine.idempotency import Idempotency
 from chokaq_core.engine.ledger import Ledger
 from chokaq_core.engine.pending_turn import job_ref
@@ -37,7 +38,7 @@ from chokaq_core.policy.envelope import EnvelopeLimits
 from chokaq_core.policy.heartbeat import HeartbeatRules
 from chokaq_core.policy.idempotency import IdempotencyRules
 from chokaq_core.policy.running import ExecutionRules, WorkerRules
-from chokaq_core.ports import WorkerFacts
+from chokaq_core.ports import WorkerFacts, WorkerState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -113,6 +114,7 @@ class Engine:
         self._ledger = Ledger(rules.worker, shortest_timeout)
         self._waker = Waker(wakes, events, is_work_left=partial(is_work_left, store))
         self._reach = Reach(self.worker_id, events)
+        self._home = Home()
         self.producer = Producer(
             store=store,
             catalog=catalog,
@@ -123,14 +125,15 @@ class Engine:
             events=events,
             tracing=tracing,
             on_stored=self._ledger.look_now,
+            home=self._home,
         )
         self._watch = Watch(self._ledger, events)
         self._heartbeat = Heartbeat(
             worker_id=self.worker_id,
             store=store,
             ledger=self._ledger,
-            rules=rules.heartbeat,
             watch=self._watch,
+            rules=rules.heartbeat,
             stray_delay=rules.retry.circuit_breaker_delay,
             cancel_retention=rules.execution.pending_cancellation_retention,
             events=events,
@@ -147,9 +150,9 @@ class Engine:
                 self._ledger,
                 events=events,
                 tracing=tracing,
+                mark_thread=mark_thread,
                 idempotency=_idempotency(claims, catalog, rules, events),
             ),
-                mark_thread=mark_thread,
             watch=self._watch,
             catalog=catalog,
             rules=RunRules(rules.retry, rules.execution, rules.worker.retry_base_delay),
@@ -168,7 +171,11 @@ class Engine:
 
         Overlapping visits share the engine. The last one out waits for every live job, parks the engine, and sends the
         wake that continues the work. A store that is away ends the visit without an error.
+
+        Raises:
+            ForkedEngineError: this process was forked from the one that the engine was built in.
         """
+        self._home.check()
         with self._lock:
             self._start_threads()
             if not self._register():
@@ -220,13 +227,15 @@ class Engine:
         if not self._threads:
             return True
         self._release_fetched()
+        if self._ledger.live():
+            self._write_row(WorkerState.DRAINING)
         grace = self._rules.worker.shutdown_grace_period.total_seconds()
         is_drained = self._ledger.wait_until_settled(grace)
         if not is_drained:
             self._interrupt(self._ledger.live())
             is_drained = self._ledger.wait_until_settled(END_SECONDS)
-        self._retire()
         if is_drained:
+            self._retire()
             self._end_threads()
         else:
             self._tell_of_left_runs()
@@ -277,15 +286,16 @@ class Engine:
         """
         Writes the worker's row at the first visit after a rest; False when the store is away.
         """
-        if self._is_registered:
-            return True
-        facts = WorkerFacts(self.worker_id, socket.gethostname()[:255], self._ledger.capacity)
+        self._is_registered = self._is_registered or self._write_row(WorkerState.RUNNING)
+        return self._is_registered
+
+    def _write_row(self, state: WorkerState) -> bool:
+        facts = WorkerFacts(self.worker_id, socket.gethostname()[:255], self._ledger.capacity, state)
         try:
             self._store.register(facts)
         except StoreError as error:
             self._reach.lost(error)
             return False
-        self._is_registered = True
         return True
 
     def _park(self) -> None:
@@ -295,12 +305,17 @@ class Engine:
         with self._lock:
             if self._ledger.has_visits():
                 return
+            is_exhausted = self._ledger.is_exhausted()
+            self._heartbeat.tell_abandoned()
             wake_in = self._retire()
+            if is_exhausted or self._ledger.is_busy():
+                # Its handlers still run: it is not gone, and health tells of it.
+                self._write_row(WorkerState.DRAINING)
             self._rest()
         if self._ledger.is_answer_due():
             wake_in = min(wake_in or UNANSWERED_WAKE, UNANSWERED_WAKE)
         self._waker.hand_over(wake_in)
-        if self._ledger.is_exhausted():
+        if is_exhausted:
             self._events.publish([Event(EventName.WORKER_ALL_SLOTS_ABANDONED, facts=self._facts())])
             if self._on_exhausted is not None:
                 self._on_exhausted()

@@ -7,6 +7,8 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import portalocker
 import pytest
@@ -22,13 +25,14 @@ from chokaq_core.domain.errors import StoreError, StoreRefusedError, StoreUnavai
 from chokaq_core.domain.job import ArchivedJob, NewJob
 from chokaq_core.domain.moves import complete
 from chokaq_core.ports import Beat, PillarCounts, SchemaState, Turn
-from chokaq_core.stores.sqlite import SqliteStore, database, errors, schema
+from chokaq_core.stores.sqlite import SqliteStore, database, errors, lock_file, schema
 from chokaq_core.stores.sqlite.database import Database
 from chokaq_core.stores.sqlite.lock_file import LockFile
 from tests.contract.racing import at_once, in_processes
 from tests.contract.sources import SqliteSource
 from tests.support.clock import SteppedClock
 
+ROOT = Path(__file__).parents[2]
 JOB = NewJob("a", "t", "1")
 NOBODY = 65534
 
@@ -216,6 +220,27 @@ class TestClock:
             store.enqueue([JOB])
             assert store.counts().hot == 1
 
+    def test_a_connection_that_cannot_roll_back_is_given_up(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=_Stubborn))
+        clock = _BreakingClock()
+        with closing(SqliteStore(path, clock=clock.now)) as store, closing(SqliteStore(path)) as other:
+            store.prepare()
+            clock.is_broken = True
+            with pytest.raises(RuntimeError, match="no time"):
+                store.enqueue([JOB])
+            clock.is_broken = False
+
+            other.enqueue([JOB])
+            assert store.counts().hot == 1
+            store.enqueue([NewJob("b", "t", "1")])
+
+
+class _Stubborn(sqlite3.Connection):
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:  # noqa: ANN401 - as in sqlite3
+        if sql == "ROLLBACK":
+            raise sqlite3.OperationalError("disk I/O error")
+        return super().execute(sql, parameters)
+
 
 class _BreakingClock(SteppedClock):
     is_broken = False
@@ -224,6 +249,46 @@ class _BreakingClock(SteppedClock):
         if self.is_broken:
             raise RuntimeError("no time")
         return super().now()
+
+
+class TestStoppedWriter:
+    @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
+    def test_others_are_told_who_keeps_them_waiting_and_go_on_after_it(
+        self, path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with subprocess.Popen([sys.executable, "-c", _WRITER, str(path)], cwd=ROOT, **_PIPES) as writer:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == b"writing\n"
+            writer.send_signal(signal.SIGSTOP)
+            with monkeypatch.context() as patched:
+                patched.setattr(lock_file, "PATIENCE_SECONDS", 0.05)
+                for write in (partial(store.enqueue, [JOB]), partial(store.beat, Beat("worker-1"))):
+                    with pytest.raises(StoreUnavailableError, match=r"locked for 0.05 s.*`fuser .*jobs.db.lock`"):
+                        write()
+            assert store.counts().hot == 0
+            writer.send_signal(signal.SIGCONT)
+            writer.communicate(b"go on")
+
+        store.enqueue([JOB])
+        assert store.counts().hot == 2
+
+
+_PIPES: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+_WRITER = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from chokaq_core.domain.job import NewJob
+from chokaq_core.stores.sqlite import SqliteStore
+
+def now():
+    print("writing", flush=True)
+    sys.stdin.read()
+    return datetime.now(UTC)
+
+SqliteStore(Path(sys.argv[1]), clock=now).enqueue([NewJob("b", "t", "1")])
+"""
+"""It asks for the time within its transaction."""
 
 
 @pytest.mark.case("C-065")

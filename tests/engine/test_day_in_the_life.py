@@ -98,11 +98,11 @@ class Handlers:
             raise ThrottledError("slow down", timedelta(0))
 
     async def timeout(self, job: Note) -> None:
-        await asyncio.sleep(3600)
+        await asyncio.Event().wait()
 
     async def cancel(self, job: Note) -> None:
         self.is_running.set()
-        await asyncio.sleep(3600)
+        await asyncio.Event().wait()
 
     def late(self, job: Note) -> None:
         self.late_begun.set()

@@ -500,7 +500,7 @@ def test_what_did_not_happen_is_not_told(scene: Scene, situation: Callable[[Scen
 
 
 async def _sleep(job: Note) -> None:
-    await asyncio.sleep(3600)
+    await asyncio.Event().wait()
 
 
 def _raise(error: Exception) -> Callable[[Note], None]:

@@ -372,3 +372,41 @@ def test_jobs_that_stop_and_jobs_that_do_not_are_told_apart(
     assert [ref.id for ref in left if ref is not None] == [stubborn]
     may_end.set()
     rig.events.wait_for(EventName.JOB_SUCCEEDED_ARCHIVED, stubborn)
+
+
+def test_a_worker_that_waits_for_its_jobs_is_draining(open_rig: OpenRig, gates: Gates) -> None:
+    may_end = gates.new()
+    rig = open_rig(profile_of(lambda job: wait(may_end)), worker=PATIENT)
+    rig.enqueue()
+
+    with rig.visiting():
+        rig.events.wait_for(EventName.JOB_STARTED)
+        stop = stopping(rig)
+        wait_until(lambda: _state(rig) is WorkerState.DRAINING)
+        may_end.set()
+    join(stop)
+
+    assert _state(rig) is WorkerState.STOPPED
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_worker_that_could_not_stop_is_draining_until_its_process_ends(open_rig: OpenRig, gates: Gates) -> None:
+    runs, may_end = gates.new(), gates.new()
+
+    def work(job: Note) -> None:
+        runs.set()
+        wait(may_end)
+
+    rig = open_rig(profile_of(work))
+    rig.enqueue()
+
+    with rig.visiting():
+        wait(runs)
+        assert rig.engine.stop() is False
+        assert _state(rig) is WorkerState.DRAINING
+        may_end.set()
+
+
+def _state(rig: Rig) -> WorkerState:
+    (row,) = rig.store.workers()
+    return row.state

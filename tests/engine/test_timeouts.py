@@ -14,10 +14,12 @@ from chokaq_core.domain.job import HotJob, Status
 from chokaq_core.domain.value import replace
 from chokaq_core.engine import ledger
 from chokaq_core.engine.scans import Rescue
+from chokaq_core.hosting.health import workforce
 from chokaq_core.policy.backoff import RetryRules
+from chokaq_core.policy.health import HealthRules, HealthStatus, judge_workers
 from chokaq_core.policy.rescue import RescueRules
 from chokaq_core.policy.running import ExecutionRules
-from chokaq_core.ports import Store
+from chokaq_core.ports import Store, WorkerState
 from tests.engine.conftest import OpenFile, OpenRig
 from tests.support.clock import SteppedClock
 from tests.support.engine import (
@@ -180,6 +182,27 @@ def test_twenty_stuck_jobs_never_take_more_than_the_capacity_and_a_healthy_one_r
     assert rig.archived(healthy).attempt == 1
     assert (rig.store.counts().archive, rig.store.counts().dlq) == (17, 4)
     assert most[0] == 4
+
+
+def test_a_worker_whose_every_slot_is_abandoned_stays_in_sight_and_health_tells_of_it(
+    open_rig: OpenRig, gates: Gates
+) -> None:
+    may_end, rules = gates.new(), HealthRules()
+    rig = open_rig(profile_of(lambda job: wait(may_end), timeout=SHORT), worker=ONE_AT_A_TIME)
+    rig.enqueue_many(2)
+
+    rig.visit()
+
+    (row,) = rig.store.workers()
+    assert (row.state, row.active, row.abandoned, row.capacity) == (WorkerState.DRAINING, 0, 1, 1)
+    check = judge_workers(workforce(rig.store.vitals(), rules, {}), rules)
+    assert (check.status, check.data["abandoned"]) == (HealthStatus.DEGRADED, 1)
+
+    may_end.set()
+    wait_until(lambda: abandoned(rig) == 0)
+    rig.visit()
+    (row,) = rig.store.workers()
+    assert (row.state, row.active, row.abandoned) == (WorkerState.STOPPED, 0, 0)
 
 
 def test_fetched_jobs_go_back_when_every_slot_is_abandoned(open_rig: OpenRig, gates: Gates) -> None:

@@ -100,10 +100,16 @@ class Transaction:
 class Writer:
     """
     A connection that writes, used by one thread at a time.
+
+    Args:
+        is_lasting: what was committed outlives the connection.
     """
 
-    def __init__(self, open_connection: Callable[[], sqlite3.Connection], lock_path: Path | None) -> None:
+    def __init__(
+        self, open_connection: Callable[[], sqlite3.Connection], lock_path: Path | None, *, is_lasting: bool = True
+    ) -> None:
         self._open = open_connection
+        self._is_lasting = is_lasting
         self._lock_file = LockFile(lock_path) if lock_path is not None else None
         self._thread_lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
@@ -124,9 +130,19 @@ class Writer:
                 yield Transaction(connection, at)
                 connection.execute("COMMIT")
             except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+                self._roll_back(connection)
                 raise
+
+    def _roll_back(self, connection: sqlite3.Connection) -> None:
+        """
+        Ends what is open. A connection that cannot do so is given up, since its locks would keep everybody waiting.
+        """
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            if self._is_lasting:
+                self.close()
 
     def close(self) -> None:
         """
@@ -152,7 +168,7 @@ class Database:
         self._now = now
         self._synchronous = "FULL" if is_synced_on_commit else "NORMAL"
         lock_path = path.with_name(path.name + ".lock") if path is not None else None
-        self._writer = Writer(self._connect, lock_path)
+        self._writer = Writer(self._connect, lock_path, is_lasting=path is not None)
         self._reader = Writer(self._connect, None) if path is not None else self._writer
         self._beat_writer = Writer(self._connect, lock_path) if path is not None else self._writer
 

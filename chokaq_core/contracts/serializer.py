@@ -9,6 +9,7 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -76,7 +77,7 @@ class JsonSerializer:
         try:
             return _built(job_type).model_validate_json(text)
         except ValidationError as error:
-            raise InvalidJobError(list(_problems(error))) from error
+            raise InvalidJobError(_problems(error)) from error
         except Exception as error:
             # A validator's own fault would otherwise be retried, and take a batch's other jobs with it.
             raise InvalidJobError([FieldProblem("payload", _fault("model", error))]) from error
@@ -183,8 +184,9 @@ def _culprit(job: Job) -> str:
 
 
 def _refuse(problems: Iterable[FieldProblem]) -> None:
-    if listed := tuple(problems):
-        raise InvalidJobError(listed)
+    rest = iter(problems)
+    if (first := next(rest, None)) is not None:
+        raise InvalidJobError(chain([first], rest))
 
 
 class StoredResult(Value):

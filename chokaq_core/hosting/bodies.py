@@ -44,10 +44,8 @@ def refusal_of(error: ValidationError) -> InvalidJobError:
     What a model has against its input, field by field.
     """
     return InvalidJobError(
-        [
-            FieldProblem(".".join(str(part) for part in e["loc"]) or "body", rule_of(e["msg"]))
-            for e in error.errors(include_url=False, include_context=False, include_input=False)
-        ]
+        FieldProblem(".".join(str(part) for part in e["loc"]) or "body", rule_of(e["msg"]))
+        for e in error.errors(include_url=False, include_context=False, include_input=False)
     )
 
 

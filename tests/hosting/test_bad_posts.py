@@ -57,6 +57,33 @@ REFUSED_JOBS: list[tuple[str, dict[str, Any], int, str, str]] = [
 ]
 
 
+@pytest.mark.case("C-031")
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {**EMAIL, **{f"field-{number}": 1 for number in range(20_000)}},
+        {"path": "orders.csv", "group_by": [1] * 50_000, "total": ["amount"]},
+    ],
+    ids=["fields", "items"],
+)
+def test_a_job_with_very_many_faults_is_answered_in_few_words(
+    example_host: HostProcess, payload: dict[str, Any]
+) -> None:
+    job_type = "report.csv.v1" if "path" in payload else "email.send.v1"
+    job = {"type": job_type, "payload": payload, "id": "refused-1"}
+
+    alone = example_host.post("/api/jobs", job)
+    beside = example_host.post("/api/jobs/batch", {"jobs": [job]})
+    above = example_host.post("/api/jobs", {**_job(), **{f"field-{number}": 1 for number in range(20_000)}})
+
+    assert (alone.status_code, beside.status_code, above.status_code) == (400, 207, 400)
+    assert max(len(answer.content) for answer in (alone, beside, above)) < 20_000
+    assert len(alone.json()["errors"]) == 101
+    assert alone.json()["errors"][-1]["rule"] in {"and 19900 more like these", "and 49900 more like these"}
+    assert above.json()["errors"][-1]["rule"] == "and 19900 more like these"
+    assert example_host.get("/api/jobs/refused-1").status_code == 404
+
+
 @pytest.mark.case("C-022")
 @pytest.mark.case("C-025")
 @pytest.mark.case("C-026")

@@ -81,3 +81,17 @@ def test_throttling_may_name_the_wait() -> None:
 def test_a_postponement_carries_its_delay() -> None:
     error = JobPostponedError("claimed elsewhere", timedelta(seconds=5))
     assert (str(error), error.delay) == ("claimed elsewhere", timedelta(seconds=5))
+
+
+def test_a_job_with_very_many_problems_tells_the_first_and_how_many_more() -> None:
+    problems = [FieldProblem(f"payload.items.{number}", "must be text") for number in range(250)]
+    error = InvalidJobError(iter(problems))
+    assert error.problems[:100] == tuple(problems[:100])
+    assert error.problems[100:] == (FieldProblem("payload", "and 150 more like these"),)
+    assert str(error).endswith("; payload.items.99: must be text; payload: and 150 more like these")
+
+
+def test_a_job_with_as_many_problems_as_are_told_tells_them_all() -> None:
+    problems = [FieldProblem("payload", str(number), "too_large") for number in range(100)]
+    assert InvalidJobError(problems).problems == tuple(problems)
+    assert {problem.code for problem in InvalidJobError([*problems, problems[0]]).problems} == {"too_large"}

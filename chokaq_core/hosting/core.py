@@ -152,7 +152,7 @@ class Core:
 
         with self._store_lock:
             if self._health is None:
-                self._health = Health(settings, self.store)
+                self._health = Health(settings, self.store, self.events)
             return self._health
 
     def flush(self) -> None:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain.errors import StoreError
+from chokaq_core.domain.events import Event, EventName
 from chokaq_core.engine.scans import HEARTBEAT_TIMER, MAINTENANCE_TIMER, POLL_TIMER, RESCUE_TIMER
 from chokaq_core.hosting.single_flight import SingleFlight
 from chokaq_core.policy.health import Check, HealthStatus, Workforce, judge_saturation, judge_workers
@@ -18,32 +19,41 @@ if TYPE_CHECKING:
 
     from chokaq_core.config import Settings
     from chokaq_core.policy.health import HealthRules
-    from chokaq_core.ports import Store, Vitals
+    from chokaq_core.ports import Events, Store, Vitals
 
 SQL_CHECK = "chokaq_sql"
 WORKER_CHECK = "chokaq_worker"
 SATURATION_CHECK = "chokaq_queue_saturation"
+PATIENCE = 0.9
+"""The part of the check timeout that the database gets; the rest is for answering in time."""
 
 
 class Health:
     """
     The checks of one process. Answers within the check timeout, whatever the database does.
+
+    Why the database cannot be used is told to the log when that begins, and to no caller.
     """
 
-    def __init__(self, settings: Settings, open_store: Callable[[], Store]) -> None:
+    def __init__(self, settings: Settings, open_store: Callable[[], Store], events: Events) -> None:
         self._settings = settings
+        self._events = events
+        self._is_failing = False
         self._vitals = SingleFlight(lambda: open_store().vitals())
 
     def check(self) -> dict[str, Check]:
         """
         Every check by name. Never raises, and tells no server names or driver texts.
         """
+        patience = self._timeout() * PATIENCE
         try:
-            vitals = self._vitals.ask(self._timeout().total_seconds())
+            vitals = self._vitals.ask(patience.total_seconds())
         except TimeoutError:
-            return self._all(f"the database did not answer within {self._timeout().total_seconds():g} s")
+            return self._all(f"the database did not answer within {patience.total_seconds():g} s")
         except StoreError as error:
+            self._tell_once(error)
             return self._all(f"the database cannot be used ({type(error).__name__}); the log has the reason")
+        self._is_failing = False
         if not vitals.schema.is_ready:
             return self._all(_schema_fault(vitals))
         return self._checks(vitals)
@@ -67,6 +77,13 @@ class Health:
         if self._settings.sqlserver is not None:
             names.insert(0, SQL_CHECK)
         return {name: Check(HealthStatus.UNHEALTHY, fault) for name in names}
+
+    def _tell_once(self, error: StoreError) -> None:
+        if not self._is_failing:
+            self._is_failing = True
+            self._events.publish(
+                [Event(EventName.INVOCATION_SKIPPED, facts={"function": "chokaq_health"}, error=error)]
+            )
 
     def _timeout(self) -> timedelta:
         own = self._settings.health.check_timeout

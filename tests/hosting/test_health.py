@@ -8,7 +8,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ from chokaq_core.domain.job import NewJob
 from chokaq_core.hosting.core import Core
 from chokaq_core.hosting.http_health import health, live
 from chokaq_core.hosting.single_flight import SingleFlight
-from chokaq_core.ports import QueueChange, Turn, WorkerFacts
-from chokaq_core.stores.sqlite import SqliteStore
+from chokaq_core.ports import QueueChange, SchemaState, Turn, Vitals, WorkerFacts
+from chokaq_core.stores.sqlite import SqliteStore, schema
 from tests.support.clock import SteppedClock
 
 SECOND = timedelta(seconds=1)
@@ -154,6 +154,66 @@ def test_a_database_that_fails_is_503_without_its_text(tmp_path: Path, error: Ca
     text = answer.get_body().decode()
     assert "s3cret" not in text
     assert "db.example.net" not in text
+
+
+@pytest.mark.case("C-062")
+def test_why_the_database_cannot_be_used_is_logged_when_that_begins_without_secrets(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Failing:
+        is_away = True
+
+        def vitals(self) -> Vitals:
+            if self.is_away:
+                raise StoreUnavailableError("Login failed; Server=tcp:db.example.net;Uid=app;Pwd=s3cret;")
+            return Vitals(datetime.now(UTC), SchemaState(1, 1))
+
+    failing, core = Failing(), _core(tmp_path)
+    _on(core, failing)
+
+    def told() -> list[str]:
+        return [line for line in caplog.messages if "StoreUnavailableError" in line and "chokaq_health" in line]
+
+    _answer(core), _answer(core)
+    assert len(told()) == 1
+    failing.is_away = False
+    assert _answer(core)[0] == 200
+    failing.is_away = True
+    _answer(core)
+    assert len(told()) == 2
+    assert not any(word in line for line in caplog.messages for word in ("s3cret", "db.example.net"))
+
+
+@pytest.mark.case("C-062")
+def test_a_schema_that_is_older_than_the_code_is_unhealthy(
+    tmp_path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
+
+    status, body = _answer(_on(_core(tmp_path), store))
+
+    assert status == 503
+    assert body["checks"]["chokaq_worker"]["description"] == (
+        f"the schema is version {schema.VERSION - 1}, the code needs {schema.VERSION}"
+    )
+
+
+@pytest.mark.case("C-062")
+def test_with_the_default_settings_the_answer_is_due_half_a_second_before_the_five_are_over(
+    tmp_path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    def hang(flight: object, timeout: float) -> object:
+        waits.append(timeout)
+        raise TimeoutError
+
+    monkeypatch.setattr(SingleFlight, "ask", hang)
+
+    status, body = _answer(_on(_core(tmp_path), store))
+
+    assert (status, waits) == (503, [4.5])
+    assert body["checks"]["chokaq_worker"]["description"] == "the database did not answer within 4.5 s"
 
 
 @pytest.mark.case("C-062")

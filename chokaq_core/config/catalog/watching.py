@@ -45,7 +45,7 @@ HEALTH = Section(
             ("health.check_timeout",),
             duration(),
             timedelta(seconds=5),
-            purpose="A check that takes longer is cut off and reported Unhealthy.",
+            purpose="The answer takes no longer: a check that is not done after nine tenths of it counts as Unhealthy.",
             change="the probe that asks waits less, or the database answers slowly in good health.",
         ),
     ),

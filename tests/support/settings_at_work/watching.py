@@ -28,7 +28,7 @@ def lag(settings: Settings, seconds: float) -> str:
 
 def wait_for_a_check(settings: Settings) -> float:
     with mock.patch.object(SingleFlight, "ask", side_effect=TimeoutError) as ask:
-        Health(settings, mock.Mock()).check()
+        Health(settings, mock.Mock(), mock.Mock()).check()
     seconds: float = ask.call_args.args[0]
     return seconds
 
@@ -50,7 +50,7 @@ WATCHING = (
     Row("Health.WorkerHeartbeatTimeout", "00:02:00", by(health_without_workers), "Unhealthy", "Healthy"),
     Row("Health.QueueLagDegradedThreshold", "00:00:06", by(partial(lag, seconds=5.5)), "Degraded", "Healthy"),
     Row("Health.QueueLagUnhealthyThreshold", "00:01:00", by(partial(lag, seconds=30)), "Unhealthy", "Degraded"),
-    Row("Health.CheckTimeout", "00:00:03", by(wait_for_a_check), 5.0, 3.0),
+    Row("Health.CheckTimeout", "00:00:03", by(wait_for_a_check), 4.5, 2.7),
     Row("Metrics.MaxQueueTagValues", "20", by(partial(values_of, tag="queue")), 101, 21),
     Row("Metrics.MaxJobTypeTagValues", "900", by(partial(values_of, tag="type")), 501, 901),
     Row("Metrics.MaxErrorTagValues", "30", by(partial(values_of, tag="error")), 101, 31),

@@ -30,6 +30,9 @@ DATABASES = 5 if IS_DEEP else 1
 KILLS = 10 if IS_DEEP else 2
 """Kills at each point of the store on each database; everyday runs kill once at the engine's own steps."""
 
+TRIES = 5
+"""Further lives for a kill, where a life ended before its point had come for the nth time."""
+
 UNREACHED = {
     "Engine._tell_of_left_runs": "tells of handlers that outlive a shutdown; the process ends right after",
 }
@@ -57,10 +60,10 @@ def met(cradle: Cradle, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, 
     return found
 
 
-@pytest.mark.parametrize("has_circuits", [False, True])
-def test_a_life_comes_by_every_point_that_is_not_excused(met: dict[bool, dict[str, int]], has_circuits: bool) -> None:
+def test_a_life_comes_by_every_point_that_is_not_excused(met: dict[bool, dict[str, int]]) -> None:
     points = [*stored_points(), *engine_points()]
-    assert {point.step for point in points if str(point) not in met[has_circuits]} == set(UNREACHED)
+    reached = met[False].keys() | met[True].keys()
+    assert {point.step for point in points if str(point) not in reached} == set(UNREACHED)
 
 
 def test_every_move_and_every_write_of_the_store_has_kill_points() -> None:
@@ -93,26 +96,30 @@ def test_a_process_killed_at_any_point_loses_nothing_and_doubles_nothing(
     point: KillPoint, cradle: Cradle, met: dict[bool, dict[str, int]], tmp_path: Path, report: Report
 ) -> None:
     """
-    Every second process has circuits.
+    Every second process has circuits, and all at a point that others never come by.
     """
     roll = random.Random(f"{report.seed} {point}")  # noqa: S311 - repeatable, not secret
     kills = KILLS if IS_DEEP or point in stored_points() else 1
+    kinds = [has_circuits for has_circuits in (False, True) if str(point) in met[has_circuits]]
     for database in range(DATABASES):
         folder = tmp_path / f"{database}"
         folder.mkdir()
         lives = itertools.count()
         for number in range(kills):
-            has_circuits = number % 2 == 1
-            orders = Orders(str(folder), 0, {}, has_circuits, point.step, str(point.moment))
-            varied = _varied(orders, roll, met[has_circuits][str(point)]) if number else orders
-            ended = _live(cradle, folder, replace(varied, round=next(lives)))
-            if ended == 0 and varied.number > 1:
-                # A faster life comes by some points less often than the one that was counted.
-                check(folder)
-                ended = _live(cradle, folder, replace(orders, round=next(lives)))
-            assert ended == -signal.SIGKILL
-            check(folder)
+            has_circuits = kinds[number % len(kinds)]
+            first = Orders(str(folder), 0, {}, has_circuits, point.step, str(point.moment))
+            varied = _varied(first, roll, met[has_circuits][str(point)]) if number else first
+            assert any(_kills(cradle, folder, orders, next(lives)) for orders in (varied, *TRIES * [first]))
         report.survived(point, kills, survive(folder))
+
+
+def _kills(cradle: Cradle, folder: Path, orders: Orders, round_: int) -> bool:
+    """
+    Lives until it is killed, and checks; False for a life that came by too seldom, since it is not always the same.
+    """
+    ended = _live(cradle, folder, replace(orders, round=round_))
+    check(folder)
+    return ended != 0
 
 
 def _varied(orders: Orders, roll: random.Random, met: int) -> Orders:

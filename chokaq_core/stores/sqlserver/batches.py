@@ -33,7 +33,10 @@ _INCLUDE = re.compile(r"^\s*-- include: (\w+)$")
 _PARAMETER = re.compile(r"(?P<name>\w+) (?P<type>(?:\w+)(?:\((?:\d+|max)\))?)(?P<null> null)?")
 _ALIASES = {"ago": "bigint", "ahead": "bigint"}
 
-_NOW = "DECLARE @now datetime2(6) = COALESCE(CAST(NULLIF(?, '') AS datetime2(6)), SYSUTCDATETIME());"
+_NOW = (
+    "DECLARE @told_now datetime2(6) = CAST(NULLIF(?, '') AS datetime2(6));\n"
+    "DECLARE @now datetime2(6) = COALESCE(@told_now, SYSUTCDATETIME());"
+)
 _MOMENT = (
     "DECLARE @{name} datetime2(6) = DATEADD(DAY, CAST(@{name}_span / 86400000000 AS int), "
     "DATEADD(SECOND, CAST(@{name}_span % 86400000000 / 1000000 AS int), "

@@ -57,7 +57,7 @@ DECLARE @claimed TABLE (
     Generation int NOT NULL DEFAULT 0,
     IsProbe bit NOT NULL DEFAULT 0
 );
-DECLARE @taken int = 0, @level int;
+DECLARE @taken int = 0, @level int, @later datetime2(6), @waited int;
 
 -- name: claim_promote
 -- Turns a fact on in bulk: rows whose due time has come become ready, earliest first, at most 1000.
@@ -157,8 +157,9 @@ BEGIN
 END;
 
 -- name: claim_probes
--- only: sqlserver, because one probe a store needs a lock here: the circuit's row is written, then looked at again. Of a type
--- that needs a probe one lane of one job stays: its best in all queues.
+-- only: sqlserver, because one probe a store needs a lock here: the circuit's row is written, then looked at again, at the
+-- time it has become meanwhile: a claim that began later may have gone first, and by the time at which this one began its
+-- probe would be from the future. Of a type that needs a probe one lane of one job stays: its best in all queues.
 IF EXISTS (SELECT 1 FROM @lane AS n WHERE n.IsProbe = 1)
 BEGIN
     DELETE n
@@ -171,13 +172,19 @@ BEGIN
     UPDATE c SET Generation = c.Generation
     FROM [chokaq].Circuits AS c WITH (ROWLOCK)
     WHERE c.Type IN (SELECT n.Type FROM @lane AS n WHERE n.IsProbe = 1);
+    SET @later = COALESCE(@told_now, SYSUTCDATETIME());
+    SET @waited = CASE WHEN @told_now IS NULL THEN DATEDIFF(MILLISECOND, @now, @later) + 1 ELSE 0 END;
     INSERT INTO @probe (Type, State)
     SELECT c.Type, c.State FROM [chokaq].Circuits AS c
     WHERE
         c.Type IN (SELECT n.Type FROM @lane AS n WHERE n.IsProbe = 1)
         AND (
-            (c.State = 1 AND (COALESCE(c.ResetAtUtc, @now) <= @now OR c.ResetAtUtc > @reset_at))
-            OR (c.State = 2 AND (COALESCE(c.ProbeUntilUtc, @now) <= @now OR c.ProbeUntilUtc > @probe_until))
+            (c.State = 1 AND (
+                COALESCE(c.ResetAtUtc, @later) <= @later OR c.ResetAtUtc > DATEADD(MILLISECOND, @waited, @reset_at)
+            ))
+            OR (c.State = 2 AND (
+                COALESCE(c.ProbeUntilUtc, @later) <= @later OR c.ProbeUntilUtc > DATEADD(MILLISECOND, @waited, @probe_until)
+            ))
         );
     DELETE n FROM @lane AS n WHERE n.IsProbe = 1 AND n.Type NOT IN (SELECT p.Type FROM @probe AS p);
 END;

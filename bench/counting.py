@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, cast
 
+from chokaq_core.engine.scans import MaintainedStore
 from chokaq_core.ports import JobStore
 
 LOCAL = frozenset({"rest", "close"})
@@ -46,6 +47,12 @@ class CountingStore:
         The same object by the type of what it stands for.
         """
         return cast("JobStore", self)
+
+    def as_maintained(self) -> MaintainedStore:
+        """
+        The same, for maintenance.
+        """
+        return cast("MaintainedStore", self)
 
     def _counted(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: object, **options: object) -> object:

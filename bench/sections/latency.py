@@ -4,6 +4,7 @@ How long a lone job waits for its handler when a worker is there.
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import tempfile
 import threading
@@ -12,28 +13,42 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from bench.contenders.bare_loop import BareLoop
-from bench.figures import Figure, percentile
+from bench.figures import Figure, at_most, percentile
 from bench.rig import Noop, attended, build_engine, lingering, wait_until
 from bench.size import Size
-from chokaq_core.contracts import Profile
+from chokaq_core.contracts import JobContext, Profile
 from chokaq_core.stores.sqlite import SqliteStore
+
+BARE = "two bare commits and a queue between two threads"
+IDLE_SECONDS = 5.0
+LOAD_JOBS = 15
+LOAD_SECONDS = 0.01
 
 
 def measure(size: Size) -> Iterator[Figure]:
     """
-    Both kinds of handler, and what no runner can be faster than.
+    Both kinds of handler, and what no runner can be faster than; then after seconds of idleness, and under load.
     """
     count = size.of(300, 60)
-    profiles = {"async def": _async_profile, "def": _blocking_profile}
-    for kind, make_profile in profiles.items():
-        with tempfile.TemporaryDirectory(prefix="chokaq-bench-") as folder:
-            yield from _percentiles(f"`{kind}` handler", _latencies(Path(folder), make_profile, count))
+    lone = _in_folder(_latencies, _async_profile, count)
+    yield from _percentiles("`async def` handler", lone)
+    yield from _percentiles("`def` handler", _in_folder(_latencies, _blocking_profile, count))
+    bare = _in_folder(_bare, count)
+    yield from _percentiles(BARE, bare)
+    ratio = percentile(lone, 50) / percentile(bare, 50)
+    yield Figure(f"p50: `async def` handler / {BARE}", ratio, "×", budget=at_most(3.0))
+    idle = _in_folder(_latencies, _async_profile, size.of(8, 3), pause=IDLE_SECONDS)
+    yield from _percentiles(f"after {IDLE_SECONDS:g} s without work", idle)
+    yield from _percentiles("under load, one of 16 slots free", _in_folder(_under_load, count))
+
+
+def _in_folder(act: Callable[..., list[float]], *arguments: object, **options: object) -> list[float]:
     with tempfile.TemporaryDirectory(prefix="chokaq-bench-") as folder:
-        yield from _percentiles("two bare commits and a queue between two threads", _bare(Path(folder), count))
+        return act(Path(folder), *arguments, **options)
 
 
 def _percentiles(what: str, values: Sequence[float]) -> Iterator[Figure]:
-    for percent in (50, 95):
+    for percent in (50, 95, 99):
         yield Figure(f"{what}: p{percent}", percentile(values, percent) * 1_000, "ms")
 
 
@@ -57,9 +72,13 @@ def _blocking_profile(note: Callable[[], object]) -> Profile:
     return profile
 
 
-def _latencies(folder: Path, make_profile: Callable[[Callable[[], object]], Profile], count: int) -> list[float]:
+def _latencies(
+    folder: Path, make_profile: Callable[[Callable[[], object]], Profile], count: int, *, pause: float = 0.0
+) -> list[float]:
     """
-    Seconds from the call of `enqueue` to the first line of the handler; the next job comes when this one is archived.
+    Seconds from the call of `enqueue` to the first line of the handler.
+
+    The next job comes when this one is archived, and after a pause.
     """
     store = SqliteStore(folder / "jobs.db")
     store.prepare()
@@ -67,12 +86,47 @@ def _latencies(folder: Path, make_profile: Callable[[Callable[[], object]], Prof
     engine = build_engine(store, make_profile(lambda: started.append(time.perf_counter())), lingering(16))
     asked: list[float] = []
     with attended(engine):
-        for n in range(count):
+        for n in range(count + 1):
+            # A visit that has found nothing yet would be over at once, so the first job comes without a pause.
+            time.sleep(pause if asked else 0.0)
             asked.append(time.perf_counter())
             engine.producer.enqueue(Noop(n=n))
             wait_until(lambda: store.counts().archive == len(asked), "the job is archived")
     store.close()
     return [start - ask for ask, start in zip(asked, started, strict=True)][1:]
+
+
+def _under_load(folder: Path, count: int) -> list[float]:
+    """
+    The same beside fifteen jobs that each come back as soon as they end, so that turns follow each other all the time.
+    """
+    store = SqliteStore(folder / "jobs.db")
+    store.prepare()
+    started: list[float] = []
+    is_over = threading.Event()
+    profile = Profile("bench")
+
+    @profile.handler("bench.noop.v1")
+    async def handle(job: Noop, ctx: JobContext) -> None:
+        if job.n < 0:
+            await asyncio.sleep(LOAD_SECONDS)
+            if not is_over.is_set():
+                ctx.enqueue(job)
+        else:
+            started.append(time.perf_counter())
+
+    engine = build_engine(store, profile, lingering(LOAD_JOBS + 1))
+    asked: list[float] = []
+    with attended(engine):
+        engine.producer.enqueue_many(Noop(n=-1) for _ in range(LOAD_JOBS))
+        for n in range(count):
+            asked.append(time.perf_counter())
+            engine.producer.enqueue(Noop(n=n))
+            wait_until(lambda: len(started) == len(asked), "the job starts")
+        is_over.set()
+        wait_until(lambda: store.counts().hot == 0, "the load ends")
+    store.close()
+    return [start - ask for ask, start in zip(asked, started, strict=True)]
 
 
 def _bare(folder: Path, count: int) -> list[float]:

@@ -10,12 +10,12 @@ from chokaq_core.domain.events import Event, EventName, JobRef
 from chokaq_core.domain.moves import Move
 from chokaq_core.domain.value import Value
 from chokaq_core.engine.settling import Ended, event_of
+from chokaq_core.policy.circuit import circuit_changed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import timedelta
 
-    from chokaq_core.domain.circuit import CircuitEvent
     from chokaq_core.domain.job import ClaimedJob
     from chokaq_core.engine.book import Work
     from chokaq_core.engine.run import Run
@@ -61,7 +61,7 @@ class PendingTurn(Value):
             if settlement.lease.job_id in answer.stale:
                 lease = settlement.lease
                 yield _not_applied(JobRef(lease.job_id, "", "", worker_id=lease.worker_id), settlement.move)
-        yield from (_circuit_changed(event) for event in answer.circuit_events)
+        yield from (circuit_changed(event) for event in answer.circuit_events)
 
     def _of_fetched(self, answer: TurnAnswer, breaker_delay: timedelta) -> Iterator[Event]:
         held_back = {job.lease.job_id for job in self.held_back}
@@ -105,8 +105,3 @@ def job_ref(job: ClaimedJob) -> JobRef:
 
 def _not_applied(job: JobRef, move: Move) -> Event:
     return Event(EventName.STATE_TRANSITION_NOT_APPLIED, job, {"transition": str(move)})
-
-
-def _circuit_changed(event: CircuitEvent) -> Event:
-    facts = {"type": event.type_key, "state": event.state.name.lower(), "change": str(event.name)}
-    return Event(EventName.CIRCUIT_CHANGED, facts=facts)

@@ -16,11 +16,12 @@ from chokaq_core.domain.events import Event, EventName, JobRef
 from chokaq_core.domain.job import Place
 from chokaq_core.domain.moves import Move
 from chokaq_core.domain.value import Value
+from chokaq_core.policy.circuit import permits_released
 from chokaq_core.policy.rescue import RescueRules, Suspect, loss_error, may_bury, verdict_on
-from chokaq_core.ports import Burial, ClaimStore, JobStore, MaintenanceStore
+from chokaq_core.ports import Burial, ClaimStore, JobStore, MaintenanceStore, OperatorStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from chokaq_core.contracts.catalog import Catalog
@@ -55,6 +56,12 @@ class RescueReport(Value):
         return "armed" if self.is_armed else f"{self.recovered} recovered, {self.buried} buried"
 
 
+class RescuedStore(JobStore, OperatorStore, Protocol):
+    """
+    What rescue needs of a store.
+    """
+
+
 class MaintainedStore(JobStore, ClaimStore, MaintenanceStore, Protocol):
     """
     What maintenance needs of a store.
@@ -67,7 +74,7 @@ class Rescue:
     """
 
     def __init__(
-        self, store: JobStore, catalog: Catalog, rules: RescueRules, retry: RetryRules, events: Events
+        self, store: RescuedStore, catalog: Catalog, rules: RescueRules, retry: RetryRules, events: Events
     ) -> None:
         self._store = store
         self._catalog = catalog
@@ -114,8 +121,10 @@ class Rescue:
         return total
 
     def _recover(self) -> int:
+        circuits = self._store.circuits()
         moved = self._store.recover(self._rules.fetched_job_timeout, RESCUE_BATCH)
-        self._events.publish([Event(EventName.ABANDONED_JOBS_RECOVERED, _moved_ref(job)) for job in moved])
+        events = [Event(EventName.ABANDONED_JOBS_RECOVERED, _moved_ref(job)) for job in moved]
+        self._events.publish([*events, *permits_released(circuits, [job.job_id for job in moved])])
         return len(moved)
 
     def _bury(self) -> int:
@@ -123,9 +132,12 @@ class Rescue:
         burials = [self._judge(suspect, suspects.now) for suspect in suspects.jobs]
         if not burials:
             return 0
+        circuits = self._store.circuits()
         applied = self._store.bury(burials)
-        self._publish_burials([burial for burial, is_applied in zip(burials, applied, strict=True) if is_applied])
-        return sum(applied)
+        buried = [burial for burial, is_applied in zip(burials, applied, strict=True) if is_applied]
+        released = permits_released(circuits, [burial.suspect.job_id for burial in buried])
+        self._events.publish([*(_burial_event(burial) for burial in buried), *released])
+        return len(buried)
 
     def _judge(self, suspect: Suspect, now: datetime) -> Burial:
         registration = self._catalog.find(suspect.type_key)
@@ -139,9 +151,6 @@ class Rescue:
             roll=random.random(),  # noqa: S311 - jitter, not a secret
         )
         return Burial(suspect, verdict, loss_error(suspect))
-
-    def _publish_burials(self, burials: Sequence[Burial]) -> None:
-        self._events.publish([_burial_event(burial) for burial in burials])
 
 
 class Poll:

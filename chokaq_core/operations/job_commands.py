@@ -16,6 +16,7 @@ from chokaq_core.operations.results import CommandResult, JobResult, Preview, Se
 from chokaq_core.operations.seals import Seen, fingerprint
 from chokaq_core.operations.selection import Selection, select
 from chokaq_core.operations.telling import require_operator, tell_of_command, telling_of_refusal
+from chokaq_core.policy.circuit import permits_released
 from chokaq_core.ports import CancelOutcome, ResurrectOutcome
 
 if TYPE_CHECKING:
@@ -153,13 +154,15 @@ class JobCommands:
         """
         Cancels, and tells of each job that went into the DLQ; the worker of a running one tells of it itself.
         """
+        circuits = self._store.circuits()
         outcomes = self._store.cancel(selection.ids, actor.name, note)
         ended = [
             candidate.job
             for candidate, outcome in zip(selection.candidates, outcomes, strict=True)
             if outcome is CancelOutcome.DEAD_LETTERED and candidate.job is not None
         ]
-        self._events.publish([_cancelled(job, actor) for job in ended])
+        released = permits_released(circuits, [job.id for job in ended])
+        self._events.publish([*(_cancelled(job, actor) for job in ended), *released])
         return results_of(selection.candidates, outcomes)
 
     def _resurrect(self, outcomes: Sequence[ResurrectOutcome], selection: Selection) -> tuple[JobResult, ...]:

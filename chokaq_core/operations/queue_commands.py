@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 from chokaq_core.domain.durations import format_duration
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError, UnknownQueueError
 from chokaq_core.domain.events import Event, EventName
+from chokaq_core.domain.job import Status
 from chokaq_core.domain.operator_log import LogNote
 from chokaq_core.operations.telling import require_operator, telling_of_refusal
+from chokaq_core.policy.circuit import permits_released
 from chokaq_core.policy.queues import control_problems
+from chokaq_core.ports import MAX_BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,12 +58,23 @@ class QueueCommands:
             self._check(name, change)
         command = "+".join(_words(change))
         target = _target(name, change)
+        released = self._permits_held_in(name) if change.is_paused or change.is_active is False else []
         row = self._store.change_queue(name, change, LogNote(actor.name, command, target))
         if change.is_paused is False or change.is_active or change.max_workers is not None or change.clear:
             self._wake()
         facts = {"command": command, "actor": actor.name, "target": target, "affected": 1, "outcome": "1 changed"}
-        self._events.publish([Event(EventName.ADMIN_COMMAND_COMPLETED, facts=facts)])
+        self._events.publish([Event(EventName.ADMIN_COMMAND_COMPLETED, facts=facts), *released])
         return row
+
+    def _permits_held_in(self, name: str) -> list[Event]:
+        """
+        What there is to tell of circuits when the queue's fetched jobs are given back.
+        """
+        circuits = self._store.circuits()
+        probes = [circuit.probe_job_id for circuit in circuits if circuit.probe_job_id is not None]
+        jobs = self._store.look_up(probes[:MAX_BATCH]).values() if probes else ()
+        fetched = [job.id for job in jobs if job.queue == name and job.status is Status.FETCHED]
+        return permits_released(circuits, fetched)
 
     def _check(self, name: str, change: QueueChange) -> None:
         problems = list(control_problems(change.max_workers, change.zombie_timeout, self._longest_beat))

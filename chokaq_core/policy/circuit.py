@@ -19,10 +19,13 @@ from chokaq_core.domain.circuit import (
     CircuitSignal,
     CircuitState,
 )
+from chokaq_core.domain.events import Event, EventName
 from chokaq_core.domain.failures import Failed, Succeeded, TimedOut
 from chokaq_core.domain.value import Value, replace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from chokaq_core.domain.failures import Outcome
 
 
@@ -171,3 +174,27 @@ def _opened(circuit: Circuit, rules: CircuitRules, now: datetime) -> Change:
 
 def _event(circuit: Circuit, name: CircuitEventName) -> CircuitEvent:
     return CircuitEvent(circuit.type_key, circuit.state, name)
+
+
+def permits_released(circuits: Iterable[Circuit], moved: Iterable[str]) -> list[Event]:
+    """
+    What there is to tell of probes that were taken from their workers outside of a turn: they gave their permits back.
+
+    Args:
+        circuits: as they were before.
+        moved: the jobs' ids.
+    """
+    ids = frozenset(moved)
+    released = [c for c in circuits if c.state is CircuitState.HALF_OPEN and c.probe_job_id in ids]
+    return [
+        circuit_changed(CircuitEvent(circuit.type_key, CircuitState.OPEN, CircuitEventName.PERMIT_RELEASED))
+        for circuit in released
+    ]
+
+
+def circuit_changed(event: CircuitEvent) -> Event:
+    """
+    What happened to a circuit, as it is told.
+    """
+    facts = {"type": event.type_key, "state": event.state.name.lower(), "change": str(event.name)}
+    return Event(EventName.CIRCUIT_CHANGED, facts=facts)

@@ -12,18 +12,31 @@ from typing import Any, cast
 import pytest
 
 from chokaq_core.contracts import JobContext
+from chokaq_core.domain.access import Actor, Role
 from chokaq_core.domain.circuit import CircuitSignal, CircuitState
 from chokaq_core.domain.errors import JobPostponedError
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.job import Status
 from chokaq_core.domain.value import replace
-from chokaq_core.ports import PillarCounts, Store, Turn, TurnAnswer
+from chokaq_core.engine.scans import Rescue
+from chokaq_core.operations.commands import Ids, JobCommand, Verb
+from chokaq_core.operations.job_commands import JobCommands
+from chokaq_core.operations.queue_commands import QueueCommands
+from chokaq_core.operations.seals import Seals
+from chokaq_core.policy.backoff import RetryRules
+from chokaq_core.policy.rescue import RescueRules
+from chokaq_core.ports import PillarCounts, QueueChange, Store, Turn, TurnAnswer, WorkerFacts
 from chokaq_core.stores.sqlite import SqliteStore
 from tests.engine.conftest import OpenRig
 from tests.support.clock import SteppedClock
 from tests.support.engine import MINUTE, NOTE, ONE_AT_A_TIME, SECOND, Gates, Note, Rig, profile_of, wait
 from tests.support.faulty_store import FaultyStore
 from tests.support.polling import wait_until
+
+ANN = Actor("ann", Role.OPERATE)
+RESCUE_RULES = RescueRules(
+    fetched_job_timeout=10 * MINUTE, processing_zombie_timeout=10 * MINUTE, scan_interval=60 * MINUTE
+)
 
 
 @pytest.fixture
@@ -202,6 +215,61 @@ def test_a_probe_that_is_put_off_by_middleware_lets_the_next_claim_probe(
         "probe_acquired",
         "closed",
     ]
+
+
+class Desk:
+    """
+    A circuit whose probe is in the hands of a worker that is gone, and all that may take it away from there.
+    """
+
+    def __init__(self, rig: Rig, clock: SteppedClock) -> None:
+        self.rig, self.clock = rig, clock
+        self.rescue = Rescue(rig.store, rig.catalog, RESCUE_RULES, RetryRules(), rig.events)
+
+    def rescued(self) -> None:
+        self.rescue.scan()
+        self.clock.advance(11 * MINUTE)
+        self.rescue.scan()
+
+    def cancelled(self) -> None:
+        check = self.rig.engine.producer.stored_text
+        commands = JobCommands(self.rig.store, self.rig.events, Seals(b"key" * 11), check_payload=check, wake=print)
+        commands.run(JobCommand(Verb.CANCEL, Ids(("probe",))), ANN)
+
+    def paused(self) -> None:
+        commands = QueueCommands(self.rig.store, self.rig.events, longest_beat=SECOND, wake=print)
+        commands.change("default", QueueChange(is_paused=True), ANN)
+
+
+@pytest.mark.parametrize(
+    "want,prefetch,taken_away",
+    [(0, 1, Desk.rescued), (1, 0, Desk.rescued), (0, 1, Desk.cancelled), (0, 1, Desk.paused)],
+    ids=["recovered", "buried", "cancelled", "paused"],
+)
+def test_a_probe_that_is_taken_from_its_worker_outside_of_a_turn_is_told_to_have_given_its_permit_back(
+    open_rig: OpenRig,
+    clocked_store: Store,
+    clock: SteppedClock,
+    want: int,
+    prefetch: int,
+    taken_away: Callable[[Desk], None],
+) -> None:
+    rig = open_rig(profile_of(Dependency(), max_attempts=1), store=clocked_store)
+    rig.enqueue_many(5)
+    rig.visit()
+    rig.enqueue(job_id="probe")
+    clock.advance(31 * SECOND)
+    rig.store.register(WorkerFacts("gone", "host", 1))
+    claimed = rig.store.turn(Turn("gone", 1, want=want, prefetch=prefetch)).claimed
+    assert [job.lease.job_id for job in claimed] == ["probe"]
+    (half_open,) = rig.store.circuits()
+    assert half_open.probe_job_id == "probe"
+
+    taken_away(Desk(rig, clock))
+
+    assert changes(rig) == [("opened", "open"), ("permit_released", "open")]
+    (released,) = rig.store.circuits()
+    assert (released.state, released.probe_job_id) == (CircuitState.OPEN, None)
 
 
 def test_other_types_of_the_queue_run_on(open_rig: OpenRig) -> None:

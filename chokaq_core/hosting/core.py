@@ -9,7 +9,7 @@ import os
 import threading
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from chokaq_core.config import load_settings
 from chokaq_core.contracts.catalog import Catalog
@@ -34,8 +34,12 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("chokaq")
 
+Listed = TypeVar("Listed")
+
 FLUSH_TIMEOUT = timedelta(seconds=3)
 """What an invocation waits at its end for telemetry to be sent."""
+LISTED_IN_A_LINE = 30
+"""Of settings or problems: a line holds at most 50 of a list, and Application Insights cuts it at 32 768 characters."""
 SQLITE, SQL_SERVER = "sqlite", "mssql"
 """Databases as OpenTelemetry names them."""
 
@@ -81,9 +85,9 @@ class Core:
         self.telemetry = build_telemetry(rules, mark_thread=self.invocations.mark_thread)
         self.events = self.telemetry.events
         if self.problems:
-            self.events.publish([Event(EventName.CONFIGURATION_INVALID, facts={"problems": list(self.problems)})])
+            self.events.publish(_invalid(self.problems))
         elif self.settings is not None:
-            self.events.publish([_loaded(self.settings)])
+            self.events.publish(_loaded(self.settings))
 
     def runtime(self) -> Runtime:
         """
@@ -217,13 +221,27 @@ class Core:
             return None
 
 
-def _loaded(settings: Settings) -> Event:
+def _invalid(problems: Sequence[str]) -> list[Event]:
     """
-    The effective settings, secrets masked, and where each that is not a default came from.
+    All problems, few in a line: a line is cut where it grows long, and no problem may be lost by that.
     """
-    effective = settings.effective()
-    facts = {
-        "effective": {setting.name: setting.shown for setting in effective},
-        "sources": {setting.name: setting.source for setting in effective if setting.source != "default"},
-    }
-    return Event(EventName.CONFIGURATION_LOADED, facts=facts)
+    return [Event(EventName.CONFIGURATION_INVALID, facts={"problems": part}) for part in _parts(problems)]
+
+
+def _loaded(settings: Settings) -> list[Event]:
+    """
+    The effective settings, secrets masked, and where each that is not a default came from; few in a line, too.
+    """
+    facts = (
+        {
+            "effective": {setting.name: setting.shown for setting in part},
+            "sources": {setting.name: setting.source for setting in part if setting.source != "default"},
+        }
+        for part in _parts(settings.effective())
+    )
+    return [Event(EventName.CONFIGURATION_LOADED, facts=part) for part in facts]
+
+
+def _parts(listed: Sequence[Listed]) -> list[list[Listed]]:
+    starts = range(0, len(listed), LISTED_IN_A_LINE)
+    return [list(listed[start : start + LISTED_IN_A_LINE]) for start in starts]

@@ -18,7 +18,14 @@ class EventName(Enum):
     Stable id and name of every event. Ids are never reused or renamed; new ones are appended inside their area.
 
     1000 worker, 2000 job, 2100 transitions, 3000 enqueue, 4000 rescue, 5000 storage, 6000 operator, 7000 hosting.
+
+    Attributes:
+        id: the stable number.
+        title: the stable name.
     """
+
+    id: int
+    title: str
 
     WORKER_STARTED = (1000, "WorkerStarted")
     WORKER_STOPPED = (1001, "WorkerStopped")
@@ -74,19 +81,12 @@ class EventName(Enum):
     INVOCATION_SKIPPED = (7003, "InvocationSkipped")
     CONFIGURATION_LOADED = (7004, "ConfigurationLoaded")
 
-    @property
-    def id(self) -> int:
-        """
-        The stable number.
-        """
-        return self.value[0]
+    def __init__(self, number: int, title: str) -> None:
+        self.id = number
+        self.title = title
 
-    @property
-    def title(self) -> str:
-        """
-        The stable name.
-        """
-        return self.value[1]
+    # By identity, as they are compared: an enumeration's own hash is Python code, and each event is looked up often.
+    __hash__ = object.__hash__
 
 
 class JobRef(Value):

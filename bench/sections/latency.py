@@ -85,15 +85,17 @@ def _latencies(
     started: list[float] = []
     engine = build_engine(store, make_profile(lambda: started.append(time.perf_counter())), lingering(16))
     asked: list[float] = []
+    # A visit that finds nothing is over at once, so the first job is there before it.
+    engine.producer.enqueue(Noop(n=0))
     with attended(engine):
-        for n in range(count + 1):
-            # A visit that has found nothing yet would be over at once, so the first job comes without a pause.
-            time.sleep(pause if asked else 0.0)
+        for n in range(1, count + 1):
+            wait_until(lambda: store.counts().archive == len(asked) + 1, "the job before is archived")
+            time.sleep(pause)
             asked.append(time.perf_counter())
             engine.producer.enqueue(Noop(n=n))
-            wait_until(lambda: store.counts().archive == len(asked), "the job is archived")
+        wait_until(lambda: store.counts().archive == len(asked) + 1, "the last job is archived")
     store.close()
-    return [start - ask for ask, start in zip(asked, started, strict=True)][1:]
+    return [start - ask for ask, start in zip(asked, started[1:], strict=True)]
 
 
 def _under_load(folder: Path, count: int) -> list[float]:
@@ -117,8 +119,8 @@ def _under_load(folder: Path, count: int) -> list[float]:
 
     engine = build_engine(store, profile, lingering(LOAD_JOBS + 1))
     asked: list[float] = []
+    engine.producer.enqueue_many(Noop(n=-1) for _ in range(LOAD_JOBS))
     with attended(engine):
-        engine.producer.enqueue_many(Noop(n=-1) for _ in range(LOAD_JOBS))
         for n in range(count):
             asked.append(time.perf_counter())
             engine.producer.enqueue(Noop(n=n))

@@ -133,6 +133,19 @@ def test_waiting_jobs_of_the_queues_are_counted_within_indexes(connection: sqlit
     assert not [step for step in ready + due if WALK.match(step)]
 
 
+def test_what_a_wake_waits_for_is_looked_up_in_indexes(connection: sqlite3.Connection) -> None:
+    """
+    The sleeping jobs are read in the order of their index, so that the limit ends the walk.
+    """
+    due, opens, closed = (_plan(connection, QUERIES[f"wake_{name}"]) for name in ("next_due", "next_open", "closed"))
+
+    assert due == ["SCAN JobsHot USING INDEX IX_JobsHot_Asleep"]
+    assert "SCAN h USING INDEX IX_JobsHot_Asleep" in opens
+    assert "SEARCH r USING INDEX IX_JobsHot_Ready (Queue=? AND Type=?)" in opens
+    assert "SEARCH h USING COVERING INDEX IX_JobsHot_Active (WorkerId>?)" in closed
+    assert not [step for step in due + opens if "TEMP B-TREE FOR ORDER" in step]
+
+
 LISTS = sorted(name for name in QUERIES if re.fullmatch(r"list_\w+|count_\w+", name))
 INDEXES = {"hot": "IX_JobsHot_Created", "archive": "IX_JobsArchive_Finished", "dlq": "IX_JobsDLQ_Failed"}
 

@@ -18,6 +18,7 @@ import httpx
 import pytest
 
 from chokaq_core.localhost.functions import Functions, sort_by_trigger
+from chokaq_core.localhost.invocation import LocalContext, LocalTraceContext
 from chokaq_core.localhost.server import LocalHost
 from tests.localhost.apps import app_module, call
 from tests.support.host_process import HostProcess, write_app
@@ -87,9 +88,9 @@ class Host:
         timers = [timer.handler for timer in self.functions.timers]
         workers = [queue.handler for queue in self.functions.queues]
         for timer in timers:
-            timer.call(None)
+            timer.call(None, LocalContext(timer.name, "", LocalTraceContext()))
         for worker in workers:
-            worker.call(func.QueueMessage(body='{"v":1}'))
+            worker.call(func.QueueMessage(body='{"v":1}'), LocalContext(worker.name, "", LocalTraceContext()))
         return [handler.name for handler in (*timers, *workers)]
 
 

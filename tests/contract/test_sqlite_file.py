@@ -386,7 +386,7 @@ class TestRefusals:
         def refuse(*_: object) -> None:
             raise portalocker.LockException("no locks here")
 
-        monkeypatch.setattr(portalocker, "lock", refuse)
+        monkeypatch.setattr(lock_file, "_is_locked_at_once", refuse)
 
         with pytest.raises(StoreRefusedError, match="lock file could not be used: no locks here"):
             store.enqueue([JOB])

@@ -5,6 +5,7 @@ The file at which the writers of all processes queue.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from contextlib import suppress
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 30.0
 """How long a writer stands in line, as long as for a writer that does not know the file. A turn takes milliseconds;
 only a process that was stopped in the middle of one, by a debugger or Ctrl-Z, keeps the others waiting for so long."""
-
-_AT_ONCE = portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
 
 
 class LockFile:
@@ -59,7 +58,7 @@ class LockFile:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._handle is not None:
-            portalocker.unlock(self._handle)
+            _unlock(self._handle)
 
     def close(self) -> None:
         """
@@ -164,12 +163,31 @@ class _Line:
                     portalocker.unlock(self._handle)
 
 
-def _is_locked_at_once(handle: TextIOWrapper) -> bool:
-    try:
-        portalocker.lock(handle, _AT_ONCE)
-    except portalocker.AlreadyLocked:
-        return False
-    return True
+if sys.platform == "win32":
+    _AT_ONCE = portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
+    _unlock = portalocker.unlock
+
+    def _is_locked_at_once(handle: TextIOWrapper) -> bool:
+        try:
+            portalocker.lock(handle, _AT_ONCE)
+        except portalocker.AlreadyLocked:
+            return False
+        return True
+
+else:
+    # What portalocker calls in the end. Every transaction locks and unlocks: its own way there took a tenth of the time
+    # of a lone enqueue.
+    import fcntl
+
+    def _is_locked_at_once(handle: TextIOWrapper) -> bool:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _unlock(handle: TextIOWrapper) -> None:
+        fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 _ALL: weakref.WeakSet[LockFile] = weakref.WeakSet()

@@ -70,6 +70,13 @@ class ChokaQ:
         triggers.register(app, self._core, schedules_of(self._core.settings))
 
     @property
+    def problems(self) -> tuple[str, ...]:
+        """
+        Why every function refuses: what is wrong with settings and profiles, secrets left out; empty where all is well.
+        """
+        return self._core.problems
+
+    @property
     def producer(self) -> Producer:
         """
         Enqueues jobs from Python, in this app's own functions.

@@ -27,11 +27,12 @@ MODULE_NAME = "function_app"
 
 class LoadedApp(Value):
     """
-    What importing function_app.py gave: its functions, and its `on_shutdown` hook if it has one.
+    What importing function_app.py gave: functions, its `on_shutdown` hook if it has one, and why it refuses to work.
     """
 
     functions: tuple[Function, ...]
     on_shutdown: Callable[[], object] | None
+    problems: tuple[str, ...] = ()
 
 
 def app_file(app_folder: Path) -> Path:
@@ -66,7 +67,7 @@ def load_app(app_folder: Path) -> LoadedApp:
             FunctionApp objects, the app's functions contradict each other, or its hook cannot be called.
     """
     module = import_app(app_folder)
-    return LoadedApp(functions=_index(_only_app(module)), on_shutdown=_shutdown_hook(module))
+    return LoadedApp(_index(_only_app(module)), _shutdown_hook(module), _problems(module))
 
 
 def _import_afresh(path: Path) -> ModuleType:
@@ -107,6 +108,14 @@ def _index(app: FunctionRegister) -> tuple[Function, ...]:
         return tuple(app.get_functions())
     except ValueError as error:
         raise HostError(f"The functions of {MODULE_NAME}.py cannot be indexed: {error}") from error
+
+
+def _problems(module: ModuleType) -> tuple[str, ...]:
+    """
+    What the `problems` of the module's objects say; a `ChokaQ` has them.
+    """
+    told = [getattr(value, "problems", ()) for value in vars(module).values() if not isinstance(value, type)]
+    return tuple(problem for problems in told if isinstance(problems, tuple) for problem in problems)
 
 
 def _shutdown_hook(module: ModuleType) -> Callable[[], object] | None:

@@ -96,7 +96,7 @@ def _claim(step: Callable[[], None], listening: socket.socket, address: str) -> 
 async def _serve(local_host: LocalHost, listening: socket.socket, deck_key: str | None) -> bool:
     _stop_on_signals(asyncio.get_running_loop(), local_host)
     host, port = listening.getsockname()[:2]
-    words = welcome(host, port, local_host.route_prefix, deck_key)
+    words = welcome(host, port, local_host.route_prefix, deck_key, local_host.problems)
     return await local_host.serve(listening, lambda: print(words, flush=True))
 
 

@@ -56,6 +56,9 @@ class LocalHost:
         drain_limit: how long a stop waits for timers, queue functions and the app's `on_shutdown`.
         http_grace: how long, after that, it waits for requests that are being answered, in whole seconds.
 
+    Attributes:
+        problems: why the app refuses to work; empty where all is well.
+
     Raises:
         HostError: the app cannot be served; the text says why.
     """
@@ -77,6 +80,7 @@ class LocalHost:
         check_host_rules(functions, environ)
         _log.info("Functions: %s", ", ".join(handler.name for handler in functions.handlers) or "none")
         self._on_shutdown = app.on_shutdown
+        self.problems = app.problems
         self._background: list[_Background] = [
             *_timer_loops(functions, self._invoker, environ, clock or SystemClock()),
             *_queue_listeners(functions, self._invoker, environ, self._settings),

@@ -1,8 +1,10 @@
 """
-What stdout says once the host is ready: where it is, and three lines to paste into a terminal.
+What stdout says once the host is ready: where it is, and three lines to paste into a terminal, or what to mend first.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 TRY_IT = """\
 Try it, in another terminal:
@@ -17,16 +19,28 @@ Try it, in another terminal:
   curl -s {api}/jobs/ID    # the id that either answer gave
 """
 
+MEND_IT = """\
+Nothing works yet, and every call is answered with 503:
 
-def welcome(host: str, port: int, route_prefix: str, deck_key: str | None = None) -> str:
+{problems}
+
+Mend that and start again; `python -m chokaq_core config check` tells beforehand whether it is enough.
+"""
+
+
+def welcome(host: str, port: int, route_prefix: str, deck_key: str | None = None, problems: Sequence[str] = ()) -> str:
     """
     Words the greeting for an address that is being served.
 
     Args:
         deck_key: a key of the Deck that was made for this run; a link with it signs in. Browsers do not send what
             stands behind the `#`.
+        problems: why the app refuses to work.
     """
     api = f"http://{_reachable(host)}:{port}/{route_prefix}".rstrip("/")
+    if problems:
+        listed = "\n".join(f"  - {problem}" for problem in problems)
+        return f"ChokaQ answers at {api} (Ctrl-C stops it)\n\n{MEND_IT.format(problems=listed)}"
     deck = f"The Deck: {api}/deck" + (f"#key={deck_key}" if deck_key is not None else "")
     return f"ChokaQ answers at {api} (Ctrl-C stops it)\n{deck}\n\n{TRY_IT.format(api=api)}"
 

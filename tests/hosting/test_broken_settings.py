@@ -183,6 +183,9 @@ def test_a_process_with_several_broken_settings_names_all_of_them_and_shows_no_s
     assert {answer.status_code for answer in answers} == {503}
     assert [name for name in named if name not in answers[0].text or name not in host.output()] == []
     assert is_clean([host.output(), *map(seen, answers)])
+    told = host.output().partition("Nothing works yet")[2]
+    assert [name for name in named if f"  - {name}: " not in told] == []
+    assert "Try it" not in host.output()
 
 
 def _ask_process(host: HostProcess, method: str, path: str) -> httpx.Response:

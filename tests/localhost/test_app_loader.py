@@ -28,6 +28,20 @@ def test_the_functions_of_the_one_app_are_found(tmp_path: Path) -> None:
     assert [function.get_function_name() for function in app.functions] == ["hello"]
 
 
+def test_what_an_object_of_the_app_says_of_its_problems_is_told(tmp_path: Path) -> None:
+    code = """
+class Runner:
+    problems = ("Retry.MaxAttempts: must be 1 or more",)
+
+class Other:
+    problems = 3
+
+runner, other = Runner(), Other()
+"""
+
+    assert load_app(write_app(tmp_path, code + ONE_FUNCTION)).problems == ("Retry.MaxAttempts: must be 1 or more",)
+
+
 def test_functions_of_registered_blueprints_are_found(tmp_path: Path) -> None:
     code = """
     bp = func.Blueprint()

@@ -1,5 +1,5 @@
--- Enqueue. Tables in order: JobsHot, JobsArchive, JobsDLQ (read), Queues, Lanes, JobsHot, Workers (read), Timers. Nothing is
--- held while it waits for a queue's row.
+-- Enqueue. Tables in order: JobsHot, JobsArchive, JobsDLQ (read), Queues, Lanes, JobsHot, Workers (read), Timers; before
+-- Timers a look at queues and circuits that waits for nobody. Nothing is held while it waits for a queue's row.
 
 -- name: enqueue_batch
 -- only: sqlserver, because SQLite's store judges the jobs in Python. Jobs of one batch that share an id or a key stand in

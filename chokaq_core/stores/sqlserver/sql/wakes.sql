@@ -1,6 +1,6 @@
 -- Wakes: from when on jobs could be claimed, and which delayed wakes are worth sending. Tables in order: JobsHot, Queues,
--- Circuits, Lanes, Timers. What another transaction has in hand is skipped where nothing but a wake depends on it: one too
--- many does no harm.
+-- Circuits, Lanes, Timers. What another transaction has in hand is skipped: a wake too many does no harm, one too few is the
+-- poll's, and waiting here, with all the rows of a turn in hand, could end in a deadlock.
 
 -- name: tables_of_wakes
 -- only: sqlserver, because what SQLite's store keeps in Python between its queries stands in table variables here.
@@ -40,7 +40,8 @@ WHERE
 
 -- name: wake_next_due
 -- The job that is due next.
-SELECT TOP (1) @opens_at = h.DueAtUtc, @next_queue = h.Queue FROM [chokaq].JobsHot AS h
+SELECT TOP (1) @opens_at = h.DueAtUtc, @next_queue = h.Queue
+FROM [chokaq].JobsHot AS h WITH (READPAST, READCOMMITTEDLOCK)
 WHERE h.IsReady = 0 AND h.Status = 0
 ORDER BY h.DueAtUtc;
 
@@ -51,7 +52,8 @@ IF EXISTS (SELECT 1 FROM @held) OR EXISTS (SELECT 1 FROM @closed AS k WHERE k.Qu
     SELECT @opens_at = MIN(t.OpensUtc) FROM (
         SELECT CASE WHEN u.UntilUtc > a.DueAtUtc THEN u.UntilUtc ELSE a.DueAtUtc END AS OpensUtc
         FROM (
-            SELECT TOP (1000) h.Queue, h.Type, h.DueAtUtc FROM [chokaq].JobsHot AS h
+            SELECT TOP (1000) h.Queue, h.Type, h.DueAtUtc
+            FROM [chokaq].JobsHot AS h WITH (READPAST, READCOMMITTEDLOCK)
             WHERE h.IsReady = 0 AND h.Status = 0
             ORDER BY h.DueAtUtc
         ) AS a
@@ -59,7 +61,7 @@ IF EXISTS (SELECT 1 FROM @held) OR EXISTS (SELECT 1 FROM @closed AS k WHERE k.Qu
         WHERE NOT EXISTS (SELECT 1 FROM @closed AS k WHERE k.Queue = a.Queue)
         UNION ALL
         SELECT u.UntilUtc FROM @held AS u
-        INNER JOIN [chokaq].Lanes AS l ON l.Type = u.Type
+        INNER JOIN [chokaq].Lanes AS l WITH (READPAST, READCOMMITTEDLOCK) ON l.Type = u.Type
         WHERE
             NOT EXISTS (SELECT 1 FROM @closed AS k WHERE k.Queue = l.Queue)
             AND EXISTS (

@@ -99,6 +99,17 @@ def test_a_small_screen_needs_no_scrolling_sideways(open_deck: OpenDeck) -> None
     assert {place: width for place, width in widths.items() if width > 390} == {}
 
 
+def test_filters_and_rows_keep_to_their_room_beside_an_open_job(open_deck: OpenDeck) -> None:
+    screen = open_deck()
+    job_id = screen.host.post("/api/jobs", {"type": "failing.v1", "payload": {}}).json()["id"]
+    screen.wait_for_job(job_id, pillar="dlq")
+
+    screen.go(f"dlq?type=failing.v1&job={job_id}")
+
+    expect(screen.row("dlq jobs", job_id)).to_be_visible()
+    assert screen.page.evaluate(_TOO_WIDE) == []
+
+
 def test_the_theme_can_be_changed_and_is_remembered(open_deck: OpenDeck) -> None:
     page = open_deck().page
     ground = "getComputedStyle(document.body).backgroundColor"
@@ -127,6 +138,10 @@ def test_the_chart_tells_in_words_what_it_draws(open_deck: OpenDeck) -> None:
     assert page.locator(".chart rect").count() == 120
 
 
+_TOO_WIDE = """
+    [...document.querySelectorAll('.panels > .scroll, .more .field')]
+        .filter(part => part.scrollWidth > part.clientWidth).map(part => part.innerText)
+"""
 _LOCAL = "at => new Date(at).toLocaleTimeString('en-GB')"
 
 

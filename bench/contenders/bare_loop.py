@@ -59,6 +59,7 @@ class BareLoop:
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA synchronous = NORMAL")
         self._connection.execute("PRAGMA cache_size = -65536")
+        self._connection.execute("PRAGMA temp_store = MEMORY")
 
     def enqueue_each(self, count: int) -> None:
         """

@@ -112,12 +112,18 @@ class Book:
         """
         return bool(self.live or self.ended or self.settlements or self.in_turn)
 
+    def answer_turn(self) -> None:
+        """
+        Notes that what the turn under way was about is stored.
+        """
+        self.in_turn = []
+        self.releasing = ()
+
     def end_turn(self) -> None:
         """
         Notes that no turn is under way any more.
         """
-        self.in_turn = []
-        self.releasing = ()
+        self.answer_turn()
         self.turns_answered = self.turns_begun
 
     def hold(self, runs: Iterable[Run], fetched: Iterable[ClaimedJob]) -> None:

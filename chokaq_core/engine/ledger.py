@@ -177,22 +177,23 @@ class Ledger:
 
     def turn_taken(self, work: Work, look: Look) -> None:
         """
+
+        Nobody leaves yet: what happened is told first, or the process could be gone before.
         Notes that a turn is stored and what its look found. Claimed jobs are in the book already.
         """
         now = self._monotonic()
         with self._has_moved:
             self._is_in_trouble = False
-            self._book.end_turn()
+            self._book.answer_turn()
             is_idle = not self._book.is_busy() and not self._book.fetched
             if work.is_look:
                 self._visits.looked(look, now, is_idle=is_idle)
             elif not is_idle:
                 self._visits.worked()
-            self._has_moved.notify_all()
 
     def turn_over(self) -> None:
         """
-        Forgets a turn that ended by a fault of ours, so that nobody waits for it; does nothing after `turn_taken`.
+        Ends a turn of which everything is told, or that met a fault of ours, so that nobody waits for it any more.
         """
         with self._has_moved:
             self._book.end_turn()

@@ -159,10 +159,9 @@ class Ledger:
             Whether a deadline is nearer than the watch knows, and the runs that were told to cancel.
         """
         now = self._monotonic()
-        with self._has_runs:
+        with self._has_work:
             self._book.hold(runs, fetched)
             cancels = [(run, self._book.take_cancel(run, now)) for run in runs] if self._book.cancels else []
-            self._has_runs.notify_all()
             is_nearer = min((run.deadline for run in runs), default=NEVER) < self._watched_until
         orders = [(run, Stop(StopReason.CANCELLED, cancel.by)) for run, cancel in cancels if cancel is not None]
         return is_nearer, [run for run, order in orders if run.tell_to_stop(order)]
@@ -177,12 +176,13 @@ class Ledger:
 
     def turn_taken(self, work: Work, look: Look) -> None:
         """
+        Notes that a turn is stored and what its look found. Claimed jobs are in the book already.
 
         Nobody leaves yet: what happened is told first, or the process could be gone before.
-        Notes that a turn is stored and what its look found. Claimed jobs are in the book already.
         """
         now = self._monotonic()
         with self._has_moved:
+            self._has_runs.notify_all()
             self._is_in_trouble = False
             self._book.answer_turn()
             is_idle = not self._book.is_busy() and not self._book.fetched

@@ -189,12 +189,13 @@ class StoreThread:
         fetched = [job for job in answer.claimed if job.status is Status.FETCHED]
         runs, put_off = self._runs([*pending.started(answer), *processing])
         is_nearer, told_to_cancel = self._ledger.hold(runs, fetched)
+        # Handlers come first: everything after this wakes other threads, which would be served before them.
+        self._executor.start(runs)
         if put_off:
             self._ledger.add_settlements(put_off)
         self._ledger.turn_taken(pending.work, _look(pending, answer))
         if is_nearer:
             self._watch.look_again()
-        self._executor.start(runs)
         breaker_delay = self._rules.retry.circuit_breaker_delay
         cancels = (cancel_told(run) for run in told_to_cancel)
         self._events.publish([*pending.events(answer, breaker_delay), *starts(runs), *cancels])

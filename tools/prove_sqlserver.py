@@ -193,7 +193,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             _drop(proof)
     failed = [finding.check for finding in proof.findings if finding.is_good is False]
-    print(f"\n{len(proof.findings)} checks, {len(failed)} failed{': ' if failed else ''}{', '.join(failed)}")
+    shown = [finding for finding in proof.findings if finding.is_good is not None]
+    told = len(proof.findings) - len(shown)
+    print(
+        f"\n{len(shown)} checks, {len(failed)} failed{': ' if failed else ''}{', '.join(failed)}; {told} lines only tell"
+    )
     return 1 if failed else 0
 
 

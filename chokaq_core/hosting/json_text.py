@@ -10,6 +10,8 @@ import json
 import math
 from typing import Self
 
+from chokaq_core.policy.envelope import json_fault
+
 
 class Digits(float):
     """
@@ -46,6 +48,8 @@ def parse(body: bytes) -> object:
         raise ValueError(f"is not UTF-8 at byte {error.start}") from error
     except RecursionError as error:
         raise ValueError("is nested too deep") from error
+    except ValueError as error:
+        raise ValueError(json_fault(error)) from error
 
 
 def write(value: object) -> str:

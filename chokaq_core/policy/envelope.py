@@ -32,6 +32,8 @@ _QUEUE_RULE = "1 to 255 characters of a-z, 0-9, '.', '_' and '-', the first a le
 _JOB_ID_RULE = "1 to 50 characters of A-Z, a-z, 0-9, '.', '_', '~' and '-'"
 _QUEUE = re.compile(r"[a-z0-9][a-z0-9._-]{0,254}")
 _JOB_ID = re.compile(r"[A-Za-z0-9._~-]{1,50}")
+_DOTS = (".", "..")
+"""Steps in an address (RFC 3986, 5.2.4): clients resolve them away before they send it."""
 _TYPE_KEY = re.compile(r"[!-~]{1,255}")
 _TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 # Possessive, and the end of the text closes a string too: no text is scanned twice, however many quotes it holds.
@@ -100,7 +102,7 @@ def is_job_id(text: str) -> bool:
     """
     Whether a text could be the id of a job; no store holds any other.
     """
-    return _JOB_ID.fullmatch(text) is not None
+    return _JOB_ID.fullmatch(text) is not None and text not in _DOTS
 
 
 def payload_problems(payload: str, limits: EnvelopeLimits) -> Iterator[FieldProblem]:
@@ -145,8 +147,15 @@ def field_problem_of_json(text: str) -> FieldProblem | None:
     except RecursionError:
         return FieldProblem("payload", f"is nested deeper than {MAX_DEPTH} levels; flatten it")
     except ValueError as error:
-        return FieldProblem("payload", f"is not strict JSON: {error}")
+        return FieldProblem("payload", f"is not strict JSON: {json_fault(error)}")
     return None
+
+
+def json_fault(error: ValueError) -> str:
+    """
+    What Python's parser has against a text, without its advice to those who run it.
+    """
+    return "a whole number has too many digits" if "integer string conversion" in str(error) else str(error)
 
 
 def _problems(envelope: Envelope, limits: EnvelopeLimits) -> Iterator[FieldProblem]:
@@ -164,9 +173,18 @@ def _problems(envelope: Envelope, limits: EnvelopeLimits) -> Iterator[FieldProbl
     yield from _text("tags", envelope.tags, MAX_TAGS_CHARACTERS)
     yield from _text("created_by", envelope.created_by, MAX_CREATED_BY_CHARACTERS)
     if envelope.job_id is not None:
-        yield from _pattern("id", envelope.job_id, _JOB_ID, _JOB_ID_RULE)
+        yield from _id_problems(envelope.job_id)
     if envelope.trace_parent is not None:
         yield from _pattern("trace_parent", envelope.trace_parent, _TRACE_PARENT, "a W3C traceparent of 55 characters")
+
+
+def _id_problems(job_id: str) -> Iterator[FieldProblem]:
+    if job_id in _DOTS:
+        yield FieldProblem(
+            "id", f"must not be {job_id!r}: clients take it for a step in an address, so no call reaches it"
+        )
+    else:
+        yield from _pattern("id", job_id, _JOB_ID, _JOB_ID_RULE)
 
 
 def _type_problems(type_key: str) -> Iterator[FieldProblem]:

@@ -116,6 +116,9 @@ OPTIONS = [
     ("id", {"job_id": "a/b"}, "1 to 50 characters"),
     ("id", {"job_id": "é"}, "1 to 50 characters"),
     ("id", {"job_id": 7}, "1 to 50 characters"),
+    ("id", {"job_id": []}, "1 to 50 characters"),
+    ("id", {"job_id": "."}, "clients take it for a step in an address"),
+    ("id", {"job_id": ".."}, "clients take it for a step in an address"),
 ]
 
 

@@ -156,6 +156,7 @@ def test_strict_json_has_no_problem(text: str) -> None:
     "text,rule",
     [
         ("NaN", "is not strict JSON: NaN is not a JSON number"),
+        ('{"a":' + "9" * 5000 + "}", "is not strict JSON: a whole number has too many digits"),
         ('{"a":Infinity}', "is not strict JSON: Infinity is not a JSON number"),
         ('{"a":[-Infinity]}', "is not strict JSON: -Infinity is not a JSON number"),
         ('{"a":1e400}', "is not strict JSON: the number 1e400 is too large"),

@@ -233,7 +233,7 @@ SELECT d.Id, 'edited', 'edited' FROM @given AS g INNER JOIN [chokaq].JobsDLQ AS 
 -- name: queues
 -- Controls with what waits and runs. However deep the queues are, about @look ready rows are counted in all: each queue
 -- has an even share of them, whole hundreds of rows, and one row more tells that there are others.
-DECLARE @share int = (SELECT @look / COUNT(*) / 100 * 100 FROM [chokaq].Queues HAVING COUNT(*) > 0);
+DECLARE @share int = (SELECT @look / NULLIF(COUNT(*), 0) / 100 * 100 FROM [chokaq].Queues);
 IF COALESCE(@share, 0) < 100 SET @share = 100;
 SELECT
     @now AS Now, q.Name, q.IsPaused, q.IsActive, q.MaxWorkers, q.ZombieTimeoutSeconds, COALESCE(a.Jobs, 0) AS Running,

@@ -158,6 +158,7 @@ class SteppedStoreThread(StoreThread):
         answer = self._try(pending)
         assert answer is not None
         self._apply(pending, answer)
+        self._ledger.turn_over()
         return len(answer.claimed)
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, cast
 
-from chokaq_core.engine.scans import MaintainedStore
+from chokaq_core.engine.scans import MaintainedStore, RescuedStore
 from chokaq_core.ports import JobStore
 
 LOCAL = frozenset({"rest", "close"})
@@ -47,6 +47,12 @@ class CountingStore:
         The same object by the type of what it stands for.
         """
         return cast("JobStore", self)
+
+    def as_rescued(self) -> RescuedStore:
+        """
+        The same, for rescue.
+        """
+        return cast("RescuedStore", self)
 
     def as_maintained(self) -> MaintainedStore:
         """

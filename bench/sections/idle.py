@@ -46,7 +46,7 @@ def _scans(counting: CountingStore) -> Mapping[str, Callable[[], object]]:
     return {
         "poll": Poll(store, silence, 32, silence).scan,
         "heartbeat": Pulse(store).scan,
-        "rescue": Rescue(store, Catalog([noop_profile()]), RescueRules(), RetryRules(), silence).scan,
+        "rescue": Rescue(counting.as_rescued(), Catalog([noop_profile()]), RescueRules(), RetryRules(), silence).scan,
         "maintenance": Maintenance(counting.as_maintained(), RetentionRules()).run,
     }
 

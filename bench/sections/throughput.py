@@ -28,7 +28,7 @@ def measure(size: Size) -> Iterator[Figure]:
     """
     Every entrant once in each repetition, each time on a new file; then the ratios of their medians.
     """
-    entrants = _entrants(size.of(12_000, 3_000), size.of(1_000, 300))
+    entrants = _entrants(size.of(12_000, 3_000), size.of(3_000, 600))
     for entrant in entrants:
         yield Figure(entrant.name, None, note=f"{entrant.settings}; {entrant.jobs:,} jobs")
     rates = race(entrants, repetitions=size.of(5, 3))

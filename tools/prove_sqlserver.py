@@ -194,10 +194,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _drop(proof)
     failed = [finding.check for finding in proof.findings if finding.is_good is False]
     shown = [finding for finding in proof.findings if finding.is_good is not None]
-    told = len(proof.findings) - len(shown)
-    print(
-        f"\n{len(shown)} checks, {len(failed)} failed{': ' if failed else ''}{', '.join(failed)}; {told} lines only tell"
-    )
+    names = f": {', '.join(failed)}" if failed else ""
+    print(f"\n{len(shown)} checks, {len(failed)} failed{names}; {len(proof.findings) - len(shown)} lines only tell")
     return 1 if failed else 0
 
 

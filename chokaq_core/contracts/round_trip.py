@@ -28,7 +28,7 @@ def unwritable(value: Any, path: str = "payload", level: int = 1) -> Iterator[Fi
         yield FieldProblem(path, "must be a finite number; JSON has no NaN or Infinity")
     elif level > MAX_DEPTH and _items(value):
         yield FieldProblem(path, f"is nested deeper than {MAX_DEPTH} levels; flatten it")
-    elif hasattr(type(value), "__next__"):
+    elif not isinstance(value, BaseModel) and hasattr(type(value), "__next__"):
         yield FieldProblem(path, f"is an iterator of type {type(value).__name__}; send the items as a list")
     else:
         for name, item in _items(value):

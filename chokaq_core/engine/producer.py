@@ -5,7 +5,7 @@ From a caller's job to a stored row: typed, checked, written, and a wake sent.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from chokaq_core.contracts.idempotent import IdempotentJob, job_problems
 from chokaq_core.contracts.request import JobRequest, RawRequest
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 Accepted = EnqueueResult | InvalidJobError
 """What an item of a batch came to."""
+
+_CREATED: Final = EnqueueOutcome.CREATED
+_TOLD = {_CREATED: EventName.JOB_ENQUEUED, EnqueueOutcome.DUPLICATE: EventName.ENQUEUE_DUPLICATE_SKIPPED}
 
 
 class _Sealed(Value):
@@ -215,15 +218,11 @@ class Producer:
         return {sealed.index: _accepted(item) for sealed, item in zip(batch, answer.items, strict=True)}
 
     def _publish(self, batch: Sequence[_Sealed], answer: EnqueueAnswer) -> None:
-        names = {
-            EnqueueOutcome.CREATED: EventName.JOB_ENQUEUED,
-            EnqueueOutcome.DUPLICATE: EventName.ENQUEUE_DUPLICATE_SKIPPED,
-        }
         self._events.publish(
             [
-                Event(names[item.outcome], JobRef(item.job_id, sealed.job.type_key, sealed.job.queue))
+                Event(name, JobRef(item.job_id, sealed.job.type_key, sealed.job.queue))
                 for sealed, item in zip(batch, answer.items, strict=True)
-                if item.outcome in names
+                if (name := _TOLD.get(item.outcome)) is not None
             ]
         )
 
@@ -232,7 +231,7 @@ class Producer:
         Sees to it that somebody comes for what was created.
         """
         is_due = any(
-            item.outcome is EnqueueOutcome.CREATED and sealed.job.is_due_at_once
+            item.outcome is _CREATED and sealed.job.is_due_at_once
             for sealed, item in zip(batch, answer.items, strict=True)
         )
         if is_due:
@@ -243,9 +242,9 @@ class Producer:
 
 
 def _accepted(item: EnqueueItem) -> Accepted:
+    if item.outcome is _CREATED:
+        return EnqueueResult(item.job_id)
     match item.outcome:
-        case EnqueueOutcome.CREATED:
-            return EnqueueResult(item.job_id)
         case EnqueueOutcome.DUPLICATE:
             return EnqueueResult(item.job_id, is_duplicate=True)
         case EnqueueOutcome.KEY_CONFLICT:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from chokaq_core.stores.sqlite.database import Transaction
     from chokaq_core.stores.sqlite.waking import Waiting
 
+_CREATED = EnqueueOutcome.CREATED
 _LAST_MICROSECOND = 253_402_300_799_999_999
 """9999-12-31T23:59:59.999999Z."""
 
@@ -29,22 +30,24 @@ def enqueue(transaction: Transaction, jobs: Sequence[NewJob], circuit_rules: Cir
     """
     Writes the jobs, taking them all for new; only where that was wrong each of them is judged.
     """
-    if _write(transaction, jobs):
-        new, items = jobs, tuple(EnqueueItem(EnqueueOutcome.CREATED, job.id) for job in jobs)
-    else:
+    new = created = jobs
+    items = tuple(EnqueueItem(_CREATED, job.id) for job in jobs)
+    if not _write(transaction, jobs):
         new, items = _judged(transaction, jobs)
+        created = [job for job, item in zip(jobs, items, strict=True) if item.outcome is _CREATED]
         if not _write(transaction, new):
             msg = "jobs that were found to be new could not be written"
             raise StoreRefusedError(msg)
     _open_lanes(transaction, new)
     is_worker_looking, may_be_held = transaction.rows("enqueue_is_worker_looking")[0]
     outlook = Outlook(transaction, Board(transaction, circuit_rules) if may_be_held else None)
-    created = (job for job, item in zip(jobs, items, strict=True) if item.outcome is EnqueueOutcome.CREATED)
+    first = outlook.first_of(_waiting(new, transaction.now))
+    first_created = first if created is new else outlook.first_of(_waiting(created, transaction.now))
     return EnqueueAnswer(
         items=items,
-        is_claimable=outlook.first_of(_waiting(created, transaction.now)) == transaction.now,
+        is_claimable=first_created == transaction.now,
         is_worker_looking=bool(is_worker_looking),
-        wake_in=ask_for_wake(transaction, outlook.first_of(_waiting(new, transaction.now))),
+        wake_in=ask_for_wake(transaction, first),
     )
 
 

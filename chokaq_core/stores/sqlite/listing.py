@@ -5,15 +5,13 @@ Jobs as lists show them, what fails most, and what people did.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from chokaq_core.domain.failures import FailureReason
-from chokaq_core.domain.job import Status, status_of_dead
-from chokaq_core.domain.listing import JobQuery, JobSummary, Pillar, Position, last_line
+from chokaq_core.domain.listing import JobQuery, JobSummary, Pillar, Position
 from chokaq_core.domain.operator_log import LogEntry, LogNote, tally
 from chokaq_core.domain.value import Value
-from chokaq_core.ports import MAX_LOOK, ErrorGroup, JobCount, JobPage, TopErrors
-from chokaq_core.stores.sqlite.rows import micros, moment, moment_or_none
+from chokaq_core.ports import MAX_LOOK, JobCount, JobPage, TopErrors
+from chokaq_core.stores.sqlite.rows import RECORDS, micros, moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,7 +49,7 @@ def list_jobs(transaction: Transaction, query: JobQuery, limit: int, look: int) 
     if last is not None:
         window = _ending(window, last, is_oldest_first=query.is_oldest_first)
     rows = transaction.rows(name, **window.values(), **_filter_values(query.filter), most=limit + 1)
-    jobs = tuple(_summary(query.pillar, row) for row in rows[:limit])
+    jobs = tuple(RECORDS.summary(query.pillar, row) for row in rows[:limit])
     further = jobs[-1].position if len(rows) > limit else None if last is None else Position(moment(last[0]), last[1])
     return JobPage(moment(transaction.now), jobs, further)
 
@@ -76,7 +74,7 @@ def look_up(transaction: Transaction, job_ids: Sequence[str]) -> Mapping[str, Jo
     return {
         job.id: job
         for pillar in Pillar
-        for job in (_summary(pillar, row) for row in transaction.rows(f"look_up_{pillar}", ids=ids))
+        for job in (RECORDS.summary(pillar, row) for row in transaction.rows(f"look_up_{pillar}", ids=ids))
     }
 
 
@@ -95,7 +93,7 @@ def top_errors(transaction: Transaction, look: int, limit: int) -> TopErrors:
     beyond = transaction.row(
         "list_dlq_newest_horizon", **_Window(0, _LAST_MICROSECOND).values(), look=min(look, MAX_LOOK) + 1
     )
-    groups = [_error_group(row) for row in transaction.rows("top_errors", look=min(look, MAX_LOOK), most=limit)]
+    groups = [RECORDS.error_group(row) for row in transaction.rows("top_errors", look=min(look, MAX_LOOK), most=limit)]
     return TopErrors(tuple(groups), is_complete=beyond is None)
 
 
@@ -156,50 +154,3 @@ def _filter_values(job_filter: JobFilter) -> dict[str, object]:
         "error_text": job_filter.error_text or None,
         "search": job_filter.search or None,
     }
-
-
-def _summary(pillar: Pillar, row: tuple[Any, ...]) -> JobSummary:
-    (job_id, queue, type_key, status, priority, attempt, lease, interruptions, tags, key, worker, by, *rest) = row
-    (created, due, started, updated, ended, cancel, progress, note, duration_ms, reason_number, error_type, tail) = rest
-    reason = None if reason_number is None else FailureReason(reason_number)
-    return JobSummary(
-        id=job_id,
-        pillar=pillar,
-        queue=queue,
-        type_key=type_key,
-        status=Status(status) if reason is None else status_of_dead(reason),
-        priority=priority,
-        attempt=attempt,
-        lease_number=lease,
-        interruptions=interruptions,
-        tags=tags,
-        idempotency_key=key,
-        worker_id=worker,
-        created_by=by,
-        created_at=moment(created),
-        due_at=moment(due),
-        started_at=moment_or_none(started),
-        last_updated_at=moment(updated),
-        ended_at=moment_or_none(ended),
-        cancel_requested_at=moment_or_none(cancel),
-        progress=progress,
-        progress_note=note,
-        duration_ms=duration_ms,
-        reason=reason,
-        error_type=error_type,
-        error_line=last_line(tail),
-    )
-
-
-def _error_group(row: tuple[Any, ...]) -> ErrorGroup:
-    type_key, error_type, reason, jobs, first, last, job_id, tail = row
-    return ErrorGroup(
-        type_key=type_key,
-        error_type=error_type,
-        reason=FailureReason(reason),
-        jobs=jobs,
-        first_failed_at=moment(first),
-        last_failed_at=moment(last),
-        newest_job_id=job_id,
-        error_line=last_line(tail),
-    )

@@ -4,22 +4,19 @@ Between SQLite's rows and the domain's values.
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from chokaq_core.domain.failures import FailureReason
-from chokaq_core.domain.job import ArchivedJob, AttemptError, ClaimedJob, DeadJob, HotJob, JobRecord, Lease, Status
-from chokaq_core.domain.value import field_names
+from chokaq_core.domain.job import ClaimedJob, Lease, Status
+from chokaq_core.stores.records import Records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_SHARED = field_names(JobRecord)
 _STATUSES = tuple(Status)
 LONG_TEXT = 10_000
 """Characters from which on a text is not put into JSON with others."""
@@ -100,58 +97,5 @@ class _Moments(dict[int, datetime]):
         return at
 
 
-def hot_job(row: tuple[Any, ...]) -> HotJob:
-    """
-    A row of JobsHot.
-    """
-    status, heartbeat, cancel_at, cancel_by, progress, note, is_ready = row[20:]
-    return HotJob(
-        **_record(row),
-        status=Status(status),
-        heartbeat_at=moment_or_none(heartbeat),
-        cancel_requested_at=moment_or_none(cancel_at),
-        cancel_requested_by=cancel_by,
-        progress=progress,
-        progress_note=note,
-        is_ready=bool(is_ready),
-    )
-
-
-def archived_job(row: tuple[Any, ...]) -> ArchivedJob:
-    """
-    A row of JobsArchive.
-    """
-    finished, duration_ms, result, result_note = row[20:]
-    return ArchivedJob(
-        **_record(row), finished_at=moment(finished), duration_ms=duration_ms, result=result, result_note=result_note
-    )
-
-
-def dead_job(row: tuple[Any, ...]) -> DeadJob:
-    """
-    A row of JobsDLQ.
-    """
-    reason, error_type, details, failed = row[20:]
-    return DeadJob(
-        **_record(row),
-        reason=FailureReason(reason),
-        error_type=error_type,
-        error_details=details,
-        failed_at=moment(failed),
-    )
-
-
-def _record(row: tuple[Any, ...]) -> dict[str, Any]:
-    """
-    The columns that all pillars share, by the names of JobRecord.
-    """
-    values = dict(zip(_SHARED, row, strict=False))
-    for name in ("due_at", "created_at", "started_at", "last_updated_at", "lifetime_start_at"):
-        values[name] = moment_or_none(values[name])
-    values["attempt_errors"] = _attempt_errors(values["attempt_errors"])
-    return values
-
-
-def _attempt_errors(text: str | None) -> tuple[AttemptError, ...]:
-    entries = json.loads(text) if text else []
-    return tuple(AttemptError(e["attempt"], moment(e["at"]), e["type"], e["message"]) for e in entries)
+RECORDS = Records(moment, moment)
+"""Reads rows of jobs."""

@@ -24,7 +24,7 @@ from chokaq_core.stores.sqlite import (
 from chokaq_core.stores.sqlite.capacity import Capacity
 from chokaq_core.stores.sqlite.circuits import Board
 from chokaq_core.stores.sqlite.database import Database
-from chokaq_core.stores.sqlite.rows import archived_job, dead_job, hot_job, micros
+from chokaq_core.stores.sqlite.rows import RECORDS, micros
 from chokaq_core.stores.sqlite.waking import Outlook, ask_for_wake
 
 if TYPE_CHECKING:
@@ -229,11 +229,11 @@ class SqliteStore:
         """
         with self._database.read() as transaction:
             if (row := transaction.row("find_hot", id=job_id)) is not None:
-                return hot_job(row)
+                return RECORDS.hot_job(row)
             if (row := transaction.row("find_archived", id=job_id)) is not None:
-                return archived_job(row)
+                return RECORDS.archived_job(row)
             row = transaction.row("find_dead", id=job_id)
-            return None if row is None else dead_job(row)
+            return None if row is None else RECORDS.dead_job(row)
 
     def cancel(self, job_ids: Sequence[str], by: str, note: LogNote | None = None) -> Sequence[CancelOutcome]:
         """

@@ -6,21 +6,18 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from chokaq_core.domain.failures import FailureReason
-from chokaq_core.domain.job import Status, status_of_dead
-from chokaq_core.domain.listing import JobQuery, JobSummary, Pillar, Position, last_line
+from chokaq_core.domain.listing import JobQuery, JobSummary, Pillar, Position
 from chokaq_core.domain.operator_log import LogEntry
-from chokaq_core.ports import MAX_LOOK, ErrorGroup, JobCount, JobPage, TopErrors
-from chokaq_core.stores.sqlserver.rows import MAX_ID_CHARACTERS, is_possible_id, moment, moment_or_none
+from chokaq_core.ports import MAX_LOOK, JobCount, JobPage, TopErrors
+from chokaq_core.stores.sqlserver.rows import MAX_ID_CHARACTERS, RECORDS, is_possible_id, moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from chokaq_core.domain.listing import JobFilter
     from chokaq_core.stores.sqlserver.database import Database, Values
-    from chokaq_core.stores.sqlserver.pool import Row
     from chokaq_core.stores.sqlserver.texts import Texts
 
 _FIRST = datetime.min.replace(tzinfo=UTC)
@@ -37,7 +34,7 @@ def list_jobs(database: Database, query: JobQuery, limit: int, look: int) -> Job
     depth = min(look, MAX_LOOK)
     values: Values = {**_window(query), "look": depth, "most": limit + 1, **_filter_values(query.filter)}
     ((now, last_at, last_id),), rows = database.run(name, values)
-    jobs = tuple(_summary(query.pillar, row) for row in rows[:limit])
+    jobs = tuple(RECORDS.summary(query.pillar, row) for row in rows[:limit])
     if len(rows) > limit:
         further: Position | None = jobs[-1].position
     else:
@@ -64,7 +61,7 @@ def look_up(database: Database, job_ids: Sequence[str]) -> Mapping[str, JobSumma
     return {
         job.id: job
         for pillar, rows in zip(Pillar, results, strict=True)
-        for job in (_summary(pillar, row) for row in rows)
+        for job in (RECORDS.summary(pillar, row) for row in rows)
     }
 
 
@@ -85,7 +82,7 @@ def top_errors(database: Database, look: int, limit: int) -> TopErrors:
     """
     depth = min(look, MAX_LOOK)
     ((count,),), groups = database.run("top_errors", {"look": depth, "most": limit})
-    return TopErrors(tuple(_error_group(row) for row in groups), is_complete=count <= depth)
+    return TopErrors(tuple(RECORDS.error_group(row) for row in groups), is_complete=count <= depth)
 
 
 def operator_log(database: Database, before: int | None, limit: int) -> Sequence[LogEntry]:
@@ -133,50 +130,3 @@ def _name(name: str | None) -> str:
     if name is None:
         return ""
     return name if name and all("!" <= character <= "~" for character in name) else _NOBODY
-
-
-def _summary(pillar: Pillar, row: Row) -> JobSummary:
-    (job_id, queue, type_key, status, priority, attempt, lease, interruptions, tags, key, worker, by, *rest) = row
-    (created, due, started, updated, ended, cancel, progress, note, duration_ms, reason_number, error_type, tail) = rest
-    reason = None if reason_number is None else FailureReason(reason_number)
-    return JobSummary(
-        id=job_id,
-        pillar=pillar,
-        queue=queue,
-        type_key=type_key,
-        status=Status(status) if reason is None else status_of_dead(reason),
-        priority=priority,
-        attempt=attempt,
-        lease_number=lease,
-        interruptions=interruptions,
-        tags=tags,
-        idempotency_key=key,
-        worker_id=worker,
-        created_by=by,
-        created_at=moment(created),
-        due_at=moment(due),
-        started_at=moment_or_none(started),
-        last_updated_at=moment(updated),
-        ended_at=moment_or_none(ended),
-        cancel_requested_at=moment_or_none(cancel),
-        progress=progress,
-        progress_note=note,
-        duration_ms=duration_ms,
-        reason=reason,
-        error_type=error_type,
-        error_line=last_line(tail),
-    )
-
-
-def _error_group(row: tuple[Any, ...]) -> ErrorGroup:
-    type_key, error_type, reason, jobs, first, last, job_id, tail = row
-    return ErrorGroup(
-        type_key=type_key,
-        error_type=error_type,
-        reason=FailureReason(reason),
-        jobs=jobs,
-        first_failed_at=moment(first),
-        last_failed_at=moment(last),
-        newest_job_id=job_id,
-        error_line=last_line(tail),
-    )

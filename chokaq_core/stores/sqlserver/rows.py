@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from chokaq_core.domain.circuit import Circuit, CircuitState
-from chokaq_core.domain.failures import ErrorFacts, FailureReason
-from chokaq_core.domain.job import ArchivedJob, AttemptError, ClaimedJob, DeadJob, HotJob, JobRecord, Lease, Status
-from chokaq_core.domain.value import field_names
+from chokaq_core.domain.failures import ErrorFacts
+from chokaq_core.domain.job import ClaimedJob, Lease, Status
+from chokaq_core.stores.records import Records
 
 MAX_ID_CHARACTERS = 50
 LONGEST_SPAN = timedelta(days=366 * 1_000)
@@ -20,7 +20,6 @@ LONGEST_SPAN = timedelta(days=366 * 1_000)
 LONGEST_DELAY = timedelta(days=366 * 10_000)
 """Longer delays end in year 9999 all the same."""
 
-_SHARED = field_names(JobRecord)
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -99,47 +98,6 @@ def claimed_job(row: tuple[Any, ...], worker_id: str, now: datetime) -> ClaimedJ
     )
 
 
-def hot_job(row: tuple[Any, ...]) -> HotJob:
-    """
-    A row of JobsHot.
-    """
-    status, heartbeat, cancel_at, cancel_by, progress, note, is_ready = row[20:]
-    return HotJob(
-        **_record(row),
-        status=Status(status),
-        heartbeat_at=moment_or_none(heartbeat),
-        cancel_requested_at=moment_or_none(cancel_at),
-        cancel_requested_by=cancel_by,
-        progress=progress,
-        progress_note=note,
-        is_ready=bool(is_ready),
-    )
-
-
-def archived_job(row: tuple[Any, ...]) -> ArchivedJob:
-    """
-    A row of JobsArchive.
-    """
-    finished, duration_ms, result, result_note = row[20:]
-    return ArchivedJob(
-        **_record(row), finished_at=moment(finished), duration_ms=duration_ms, result=result, result_note=result_note
-    )
-
-
-def dead_job(row: tuple[Any, ...]) -> DeadJob:
-    """
-    A row of JobsDLQ.
-    """
-    reason, error_type, details, failed = row[20:]
-    return DeadJob(
-        **_record(row),
-        reason=FailureReason(reason),
-        error_type=error_type,
-        error_details=details,
-        failed_at=moment(failed),
-    )
-
-
 def circuit(row: tuple[Any, ...]) -> Circuit:
     """
     A row of Circuits.
@@ -158,23 +116,6 @@ def circuit(row: tuple[Any, ...]) -> Circuit:
     )
 
 
-def _record(row: tuple[Any, ...]) -> dict[str, Any]:
-    """
-    The columns that all pillars share, by the names of JobRecord.
-    """
-    values = dict(zip(_SHARED, row, strict=False))
-    for name in ("due_at", "created_at", "started_at", "last_updated_at", "lifetime_start_at"):
-        values[name] = moment_or_none(values[name])
-    values["attempt_errors"] = _attempt_errors(values["attempt_errors"])
-    return values
-
-
-def _attempt_errors(text: str | None) -> tuple[AttemptError, ...]:
-    # The name of a person who cancelled stands in an entry with its control characters as they are.
-    entries = json.loads(text, strict=False) if text else []
-    return tuple(AttemptError(e["attempt"], _iso_moment(e["at"]), e["type"], e["message"]) for e in entries)
-
-
 def _iso_moment(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
@@ -184,3 +125,7 @@ def wake_span(micros: int | None) -> timedelta | None:
     How long a delayed wake should wait, as the store granted it.
     """
     return None if micros is None else timedelta(microseconds=micros)
+
+
+RECORDS = Records(moment, _iso_moment)
+"""Reads rows of jobs."""

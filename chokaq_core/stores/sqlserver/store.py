@@ -21,7 +21,7 @@ from chokaq_core.stores.sqlserver import (
     vitals,
 )
 from chokaq_core.stores.sqlserver.database import Database
-from chokaq_core.stores.sqlserver.rows import archived_job, dead_job, hot_job, is_possible_id
+from chokaq_core.stores.sqlserver.rows import RECORDS, is_possible_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -190,10 +190,10 @@ class SqlServerStore:
             return None
         hot, archived, dead, hot_again = self._database.run("find", {"id": job_id})
         if hot or hot_again:
-            return hot_job((hot or hot_again)[0])
+            return RECORDS.hot_job((hot or hot_again)[0])
         if archived:
-            return archived_job(archived[0])
-        return dead_job(dead[0]) if dead else None
+            return RECORDS.archived_job(archived[0])
+        return RECORDS.dead_job(dead[0]) if dead else None
 
     def vitals(self) -> Vitals:
         """

@@ -159,6 +159,14 @@ class TestRepeat:
         assert (first.last_queue, first.next_due_at) == ("mail", NOON + MINUTE)
         assert again == replace(first, is_repeat=True)
 
+    def test_a_started_job_that_was_taken_away_meanwhile_is_stale(self, stage: Stage) -> None:
+        kept, lost = stage.fetched().lease, stage.fetched().lease
+        turn = stage.next_turn(starts=(kept, lost))
+        assert stage.store.turn(turn).stale == frozenset()
+        stage.bury(lost.job_id)
+
+        assert stage.store.turn(turn).stale == {lost.job_id}
+
     def test_it_says_again_that_the_claim_was_full(self, stage: Stage) -> None:
         stage.add_many(3)
         stage.add(delay=MINUTE)

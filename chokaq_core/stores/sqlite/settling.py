@@ -101,6 +101,14 @@ def start(transaction: Transaction, worker_id: str, leases: Sequence[Lease]) -> 
     return frozenset(numbers.keys() - valid.keys())
 
 
+def lost_starts(transaction: Transaction, worker_id: str, leases: Sequence[Lease]) -> frozenset[str]:
+    """
+    Jobs that were started under these leases and that the worker does not hold any more.
+    """
+    held = _held(transaction, worker_id, [lease.job_id for lease in leases]) if leases else {}
+    return frozenset(lease.job_id for lease in leases if not _holds(held.get(lease.job_id), lease, Move.BEAT))
+
+
 def dead_letter(
     transaction: Transaction, job_id: str, reason: FailureReason, error: dict[str, Any], by: str | None = None
 ) -> None:

@@ -84,13 +84,13 @@ def _remember(transaction: Transaction, worker_id: str, answer: TurnAnswer) -> N
 
 def _answer_again(transaction: Transaction, turn: Turn, board: Board) -> TurnAnswer:
     """
-    The first answer of a turn that had been committed; jobs that have moved on since are left out.
+    The first answer of a turn that had been committed; jobs that have moved on since are left out, or stale.
     """
     stale_text, rest_text = transaction.rows("turn_answered", worker=turn.worker_id)[0]
     rest = json_values(rest_text)
     return TurnAnswer(
         now=moment(transaction.now),
-        stale=frozenset(json_values(stale_text)),
+        stale=frozenset(json_values(stale_text)) | settling.lost_starts(transaction, turn.worker_id, turn.starts),
         cancelled=frozenset(rest["cancelled"]),
         claimed=tuple(claiming.claim_again(transaction, turn.worker_id, rest["claimed"], board)),
         is_full=rest["is_full"],

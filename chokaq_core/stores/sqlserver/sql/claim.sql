@@ -298,6 +298,7 @@ BEGIN
 END;
 
 -- name: claim_again
+-- only: sqlserver, because SQLite's store looks with a claim's own query, `claim_held`.
 -- The rows of an earlier claim, for the repeat of a turn; those that this worker no longer holds fall out at the end.
 IF @is_fresh = 0
 BEGIN
@@ -311,6 +312,21 @@ BEGIN
     WHERE
         t.WorkerId = @worker AND h.WorkerId = @worker
         AND v.value = CAST(h.Id AS varchar(max)) + ':' + CAST(h.LeaseNumber AS varchar(11));
+END;
+
+-- name: turn_lost
+-- only: sqlserver, because SQLite's store looks with the query of the guards, `turn_held`.
+-- Jobs that the first try started and that this worker does not hold any more: in a repeat they are stale too.
+IF @is_fresh = 0
+BEGIN
+    -- include: turn_given
+    SELECT @stale = STRING_AGG(CAST(g.Id AS varchar(max)), ' ') FROM @given AS g
+    WHERE
+        g.Move = 'start'
+        AND NOT EXISTS (
+            SELECT 1 FROM [chokaq].JobsHot AS h
+            WHERE h.Id = g.Id AND h.WorkerId = @worker AND h.LeaseNumber = g.LeaseNumber AND h.Status = 2
+        );
 END;
 
 -- name: claim_has_open_queue

@@ -3,11 +3,11 @@
 -- Tables in order: Turns, JobsHot (promotion: rows nobody waits for), Queues, JobsHot, JobsArchive, JobsDLQ, StatsSummary,
 -- MetricBuckets, Circuits, JobsHot (claim: never waits, it skips what is locked), Circuits, Workers, Timers. Queues come before
 -- the jobs that are settled, so that nobody who waits for a queue's row holds a job. Results are selected after COMMIT:
--- seeing them proves the commit. Rows of JobsHot are found by primary key; a guard that names an indexed column would else
+-- seeing them proves the commit. Rows of JobsHot are found by primary key; a guard that names an indexed column would
 -- let the planner walk another index.
 
 -- name: turn
--- only: sqlserver, because one batch is one round trip; SQLite's store runs the same parts one by one.
+-- only: sqlserver, because one batch is one round trip; SQLite's store runs the parts one by one.
 -- takes: worker varchar(100), seq bigint, moves nvarchar(max), reports nvarchar(max), lanes nvarchar(max),
 --   texts nvarchar(max), want int, prefetch int, after_queue varchar(255), looking_until ahead null, has_circuits bit,
 --   failure_threshold int, oldest_failure ago, reset_at ahead, probe_until ahead, wake_horizon ahead
@@ -81,6 +81,7 @@ BEGIN
     END;
     -- include: turn_answer
 END;
+-- include: turn_lost
 -- include: claim_again
 COMMIT TRANSACTION;
 -- include: turn_answered
@@ -381,7 +382,7 @@ UPDATE [chokaq].Workers SET LookingUntilUtc = CASE WHEN @is_full = 0 THEN @looki
 WHERE WorkerId = @worker;
 
 -- name: turn_answer
--- What a repeat has to say again, beside the commit marker.
+-- What a repeat says again, beside the commit marker.
 UPDATE [chokaq].Turns SET
     Stale = @stale, Cancelled = @cancelled,
     Claimed = (
@@ -400,8 +401,8 @@ WHERE WorkerId = @worker;
 -- name: turn_answered
 -- Selected after COMMIT. The rows' order stands in Claimed.
 SELECT
-    @now AS Now, @is_fresh AS IsFresh, t.Stale, t.Cancelled, t.Claimed, t.IsFull, t.NextDueUtc, t.HasOpenQueue, t.LastQueue,
-    t.CircuitEvents, t.WakeInMicros
+    @now AS Now, @is_fresh AS IsFresh, CONCAT(t.Stale, ' ', @stale) AS Stale, t.Cancelled, t.Claimed, t.IsFull, t.NextDueUtc,
+    t.HasOpenQueue, t.LastQueue, t.CircuitEvents, t.WakeInMicros
 FROM [chokaq].Turns AS t WHERE t.WorkerId = @worker;
 SELECT
     h.Id, h.LeaseNumber, h.Queue, h.Type, h.Payload, h.Status, h.AttemptCount, h.Interruptions, h.DueAtUtc,

@@ -26,8 +26,8 @@ from tests.contract.stages import BOOM, MINUTE
 TYPE = "email.send.v1"
 NO_BREAK = CircuitRules(break_duration=timedelta(0), probe_timeout=timedelta(hours=1))
 """
-An open circuit lets a probe through at once, so that no test waits for time to pass; and none is lost while a slow server
-compiles what it is sent.
+An open circuit lets a probe through at once, so that no test waits for time to pass; and none is lost while a slow
+server compiles what it is sent.
 """
 THREADS = 6
 ROUNDS = 20

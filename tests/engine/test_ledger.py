@@ -4,7 +4,9 @@ The book that a process's threads share, on a clock of the test's own.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from unittest import mock
 
 import pytest
 
@@ -15,6 +17,7 @@ from chokaq_core.engine.ledger import Ledger
 from chokaq_core.engine.run import Run, StopReason
 from chokaq_core.engine.visits import Look
 from chokaq_core.policy.running import WorkerRules
+from tests.support.polling import wait_until
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -317,3 +320,52 @@ def test_the_last_visit_waits_for_a_turn_that_is_under_way() -> None:
     assert not ledger._is_done(visit)  # noqa: SLF001
     ledger.turn_over()
     assert ledger._is_done(visit)  # noqa: SLF001
+
+
+def test_a_turn_wakes_a_lone_visitor_only_when_nothing_runs_any_more() -> None:
+    ledger = _ledger(Seconds())
+    ledger.arrive()
+    run = _run("job-1")
+    wakes = [_wakes_of_a_turn(ledger, [run])]
+    ledger.run_ended(run, Succeeded())
+    wakes.append(_wakes_of_a_turn(ledger, []))
+
+    assert wakes == [0, 1]
+
+
+def test_a_turn_wakes_several_visitors_while_something_runs() -> None:
+    ledger = _ledger(Seconds())
+    ledger.arrive()
+    ledger.arrive()
+
+    assert _wakes_of_a_turn(ledger, [_run("job-1")]) == 1
+
+
+def _wakes_of_a_turn(ledger: Ledger, runs: list[Run]) -> int:
+    """
+    How often a turn that claims these runs wakes those who wait for things to move on.
+    """
+    work = ledger.next_work()
+    assert work is not None
+    ledger.hold(runs, [])
+    with mock.patch.object(ledger._has_moved, "notify_all") as notify:  # noqa: SLF001 - nothing else tells
+        ledger.turn_taken(work, FOUND_NOTHING)
+        ledger.turn_over()
+    return notify.call_count
+
+
+def test_who_waits_for_fetched_jobs_to_be_given_back_hears_of_it_while_another_job_runs() -> None:
+    seconds = Seconds()
+    ledger = _ledger(seconds, prefetch=1)
+    ledger.arrive()
+    ledger.hold([_run("job-1")], [_job("job-2", status=Status.FETCHED)])
+    seconds.now += 61
+    with ThreadPoolExecutor(1) as pool:
+        released = pool.submit(ledger.wait_until_released, 20.0)
+        wait_until(lambda: ledger._waiters == 1)  # noqa: SLF001 - nothing else tells
+        work = ledger.next_work()
+        assert work is not None
+        ledger.turn_taken(work, FOUND_NOTHING)
+        ledger.turn_over()
+
+        assert released.result(10)

@@ -220,6 +220,27 @@ class TestClock:
             store.enqueue([JOB])
             assert store.counts().hot == 1
 
+    def test_a_transaction_that_writes_has_the_file_to_itself_from_its_beginning(self, path: Path) -> None:
+        """
+        What it reads first, such as how many jobs of a limited queue run, is still so when it writes.
+        """
+        refusals: list[str] = []
+
+        def now() -> datetime:
+            with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as outsider:
+                try:
+                    outsider.execute("BEGIN IMMEDIATE")
+                except sqlite3.OperationalError as error:
+                    refusals.append(str(error))
+            return datetime.now(UTC)
+
+        with closing(SqliteStore(path)) as first, closing(SqliteStore(path, clock=now)) as store:
+            first.prepare()
+            for write in (partial(store.enqueue, [JOB]), partial(store.turn, Turn("worker-1", 1, want=1))):
+                write()
+
+        assert refusals == ["database is locked"] * 2
+
     def test_a_connection_that_cannot_roll_back_is_given_up(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=_Stubborn))
         clock = _BreakingClock()

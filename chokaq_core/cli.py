@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from chokaq_core.config.check import run_check
 from chokaq_core.console import arguments, dlq, doctor, enqueueing, jobs, queues, schema
-from chokaq_core.console.opening import settle
+from chokaq_core.console.opening import enter, settle
 from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ COMMANDS: tuple[Command, ...] = (
         "config check",
         "print the effective settings, or every problem with them",
         arguments.app_folder,
-        lambda given: run_check(given.app, os.environ, print),
+        lambda given: run_check(enter(given.app), os.environ, print),
     ),
     Command("jobs list", "list jobs of one pillar", jobs.list_arguments, jobs.run_list),
     Command("jobs show", "print everything about one job", jobs.show_arguments, jobs.run_show),
@@ -87,9 +87,16 @@ def command_line() -> argparse.ArgumentParser:
     for command in COMMANDS:
         group, _, verb = command.words.partition(" ")
         if verb and group not in verbs:
-            verbs[group] = groups.add_parser(group).add_subparsers(required=True, metavar="COMMAND")
+            own = groups.add_parser(group, help=_verbs(group), epilog=EXIT_CODES)
+            verbs[group] = own.add_subparsers(required=True, metavar="COMMAND")
         place = verbs[group] if verb else groups
         own = place.add_parser(verb or group, help=command.summary, description=command.summary, epilog=EXIT_CODES)
         command.arguments(own)
         own.set_defaults(command=command)
     return parser
+
+
+def _verbs(group: str) -> str:
+    return ", ".join(
+        verb for first, _, verb in (command.words.partition(" ") for command in COMMANDS) if first == group
+    )

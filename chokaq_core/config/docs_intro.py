@@ -13,8 +13,8 @@ tried, where jobs are stored, when health complains. Every setting has a default
 spell out the values that matter, as the example below does.
 
 All settings are checked once, at start. A wrong one stops the app before it accepts or claims a job, and every problem
-is reported at once. `python -m chokaq_core config check` does the same check by hand: it prints the settings as they
-come out, or the problems, and its exit code is 0 or 1.
+is reported at once. `python -m chokaq_core config check` does the same check by hand, with `local.settings.json` on
+your machine: it prints the settings as they come out, or the problems, and its exit code is 0 or 1.
 
 ## Where values come from
 

@@ -193,7 +193,10 @@ def _show_preview(preview: PreviewView, *, is_json: bool) -> int:
         print(f"{effect.jobs} x {effect.effect}")
     for refusal in preview.refusals:
         print(f"{refusal.jobs} x left alone: {refusal.why}")
-    tell(f"Nothing was done yet. Repeat the command with --token {preview.token}")
+    if preview.touched:
+        tell(f"Nothing was done yet. Repeat the command with --token {preview.token}")
+    else:
+        tell("There is nothing to do")
     _tell_of_rest(preview.further)
     return Exit.DONE
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -32,11 +33,23 @@ def settle(run: Callable[[], int]) -> int:
     Runs a command; what refuses it becomes a line on standard error and an exit code.
     """
     try:
-        return run()
+        code = run()
+        sys.stdout.flush()
     except (ChokaQError, HostError) as error:
         for line in str(error).splitlines():
             tell(f"error: {safe_text(line)}")
         return Exit.FAILED
+    except BrokenPipeError:
+        _forget_output()
+        return Exit.FAILED
+    return code
+
+
+def _forget_output() -> None:
+    """
+    For a reader that has left, such as `head`: the interpreter's own flush at its end would complain once more.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def enter(folder: Path) -> Path:
@@ -44,15 +57,17 @@ def enter(folder: Path) -> Path:
     Goes to the app's folder and fills the environment as the local host does; in Azure it is filled already.
 
     Raises:
-        HostError: local.settings.json cannot be read.
+        HostError: there is no such folder, or its local.settings.json cannot be read.
     """
     app_folder = folder.resolve()
+    if not app_folder.is_dir():
+        raise HostError(f"There is no folder {app_folder}: name the app's folder with --app.")
     if not is_in_azure(os.environ):
         fill_environment(os.environ, app_folder)
     # Relative paths mean the app's folder, as they do for its host.
     os.chdir(app_folder)
-    # What the commands do is their answer; events would only stand between its lines.
-    logging.getLogger("chokaq").setLevel(logging.ERROR)
+    # What the commands do or cannot do is their answer; events would only stand between its lines.
+    logging.getLogger("chokaq").setLevel(logging.CRITICAL)
     return app_folder
 
 

@@ -4,6 +4,8 @@ What stdout says once the host is ready: where it is, and three lines to paste i
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Sequence
 
 TRY_IT = """\
@@ -20,11 +22,13 @@ Try it, in another terminal:
 """
 
 MEND_IT = """\
-Nothing works yet, and every call is answered with 503:
+Nothing works yet, and jobs are refused with 503:
 
 {problems}
 
-Mend that and start again; `python -m chokaq_core config check` tells beforehand whether it is enough.
+Mend that and start again. Whether it is enough is told beforehand by
+
+  {python} -m chokaq_core config check
 """
 
 
@@ -40,7 +44,8 @@ def welcome(host: str, port: int, route_prefix: str, deck_key: str | None = None
     api = f"http://{_reachable(host)}:{port}/{route_prefix}".rstrip("/")
     if problems:
         listed = "\n".join(f"  - {problem}" for problem in problems)
-        return f"ChokaQ answers at {api} (Ctrl-C stops it)\n\n{MEND_IT.format(problems=listed)}"
+        mend_it = MEND_IT.format(problems=listed, python=shlex.quote(sys.executable))
+        return f"ChokaQ answers at {api} (Ctrl-C stops it)\n\n{mend_it}"
     deck = f"The Deck: {api}/deck" + (f"#key={deck_key}" if deck_key is not None else "")
     return f"ChokaQ answers at {api} (Ctrl-C stops it)\n{deck}\n\n{TRY_IT.format(api=api)}"
 

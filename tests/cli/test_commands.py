@@ -84,19 +84,25 @@ class Shell:
         """
         Runs one command.
         """
+        with self.start(*arguments, **environ) as command:
+            out, err = command.communicate()
+        # A fault of ours ends with a bare traceback; the app's own comes inside of an error.
+        assert not err.startswith("Traceback"), err
+        return Ended(command.returncode, out, err)
+
+    def start(self, *arguments: str, **environ: str) -> subprocess.Popen[str]:
+        """
+        Starts one command, whose streams are pipes.
+        """
         inherited = {k: v for k, v in os.environ.items() if not k.lower().startswith(("chokaq", "azurewebjobs"))}
-        ended = subprocess.run(
+        return subprocess.Popen(
             [sys.executable, "-m", "chokaq_core", *arguments],
             cwd=self.folder,
             env={**inherited, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8", **environ},
-            capture_output=True,
-            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             encoding="utf-8",
-            check=False,
         )
-        # A fault of ours ends with a bare traceback; the app's own comes inside of an error.
-        assert not ended.stderr.startswith("Traceback"), ended.stderr
-        return Ended(ended.returncode, ended.stdout, ended.stderr)
 
     def kill(self, job_id: str, **values: Any) -> str:  # noqa: ANN401 - the fields of NewJob
         """
@@ -178,6 +184,8 @@ def test_a_job_is_enqueued_shown_listed_and_cancelled(shell: Shell) -> None:
         (("queues", "set", "default"), "change: name at least one control"),
         (("queues", "set", "default", "--max-workers", "0"), "max_workers: must be from 1 to 10000"),
         (("schema", "script"), "only SQL Server has a script"),
+        (("config", "check", "--app", "nowhere"), "nowhere: name the app's folder with --app"),
+        (("doctor", "--app", "nowhere"), "nowhere: name the app's folder with --app"),
     ],
 )
 def test_what_is_refused_ends_with_one_and_says_why(
@@ -188,6 +196,42 @@ def test_what_is_refused_ends_with_one_and_says_why(
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith("error: ")
     assert words in ended.err
+
+
+def test_help_names_every_command(in_process: Callable[..., Ended], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        in_process("--help")
+
+    words = " ".join(capsys.readouterr().out.split())
+    for line in (
+        "config check jobs list, show, cancel, resurrect, edit, purge queues list, pause, resume, set",
+        "dlq summary, export enqueue store one job schema apply, status, script doctor check whether",
+    ):
+        assert line in words
+
+
+def test_settings_are_checked_and_refused_as_the_local_host_reads_them(shell: Shell) -> None:
+    values = {"ChokaQ__Retry__MaxAttempts": "0", "ChokaQ__Deck__OperateKey": "too-short-to-be-told"}
+    (shell.folder / "local.settings.json").write_text(json.dumps({"Values": values}), encoding="utf-8")
+
+    checked = shell.run("config", "check")
+    listed = shell.run("jobs", "list", "--pillar", "dlq")
+
+    assert (checked.code, checked.out.splitlines()[0]) == (1, "2 invalid setting(s):")
+    assert "Retry.MaxAttempts: must be a whole number from 1 to 10000; got '0'" in checked.out
+    assert (listed.code, listed.out) == (1, "")
+    assert {line.split(maxsplit=2)[0] for line in listed.err.splitlines()} == {"error:"}
+    assert "too-short-to-be-told" not in checked.out + listed.err
+
+
+def test_a_reader_that_leaves_early_gets_no_traceback(shell: Shell) -> None:
+    with shell.start("config", "check") as command:
+        assert command.stdout is not None
+        command.stdout.close()
+        assert command.stderr is not None
+        complaint = command.stderr.read()
+
+    assert (command.returncode, complaint) == (1, "")
 
 
 def test_a_job_that_is_not_there_ends_with_four(shell: Shell) -> None:
@@ -232,6 +276,12 @@ def test_a_filter_shows_first_and_acts_with_the_token_or_with_yes(shell: Shell) 
     assert (done.code, shell.run("jobs", "show", "a").code) == (0, 4)
     rest = shell.run("jobs", "resurrect", "--pillar", "dlq", "--yes", "--json").json()
     assert (rest["done"], rest["skipped"]) == (2, 0)
+
+
+def test_a_filter_that_meets_nothing_asks_for_no_token(shell: Shell) -> None:
+    ended = shell.run("jobs", "resurrect", "--pillar", "dlq", "--queue", "nowhere")
+
+    assert (ended.code, ended.err) == (0, "There is nothing to do\n")
 
 
 def test_queues_are_paused_resumed_and_limited(in_process: Callable[..., Ended]) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 
 import pytest
 
@@ -55,17 +56,20 @@ def test_the_deck_is_linked_without_a_key_where_the_settings_have_their_own() ->
     assert "The Deck: http://127.0.0.1:7071/api/deck\n" in welcome("127.0.0.1", 7071, "api")
 
 
-def test_an_app_that_refuses_to_work_is_told_what_to_mend_and_nothing_to_try() -> None:
+def test_an_app_that_refuses_to_work_is_told_what_to_mend_and_nothing_to_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/opt/my app/python")
     problems = ("Retry.MaxAttempts: must be {1 or more}", "Deck.ReadKey: is short")
     words = welcome("127.0.0.1", 7071, "api", "secret", problems)
 
     assert words == (
         "ChokaQ answers at http://127.0.0.1:7071/api (Ctrl-C stops it)\n"
         "\n"
-        "Nothing works yet, and every call is answered with 503:\n"
+        "Nothing works yet, and jobs are refused with 503:\n"
         "\n"
         "  - Retry.MaxAttempts: must be {1 or more}\n"
         "  - Deck.ReadKey: is short\n"
         "\n"
-        "Mend that and start again; `python -m chokaq_core config check` tells beforehand whether it is enough.\n"
+        "Mend that and start again. Whether it is enough is told beforehand by\n"
+        "\n"
+        "  '/opt/my app/python' -m chokaq_core config check\n"
     )

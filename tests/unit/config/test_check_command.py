@@ -13,17 +13,21 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_valid_settings_are_listed_with_where_they_came_from(app_folder: Path) -> None:
+    database = f"environment variable ChokaQ__Sqlite__Path: {app_folder / '.chokaq' / 'chokaq.db'}"
     ended = _run(app_folder, {"ChokaQ__MaxRetries": "5"})
     lines = ended.stdout.splitlines()
+    rows = {name: f"{source}: {value}" for name, value, source in (line.split(maxsplit=2) for line in lines[:70])}
     assert ended.returncode == 0
-    assert lines[0] == ("Execution.DefaultTimeout                  00:15:00     default")
-    assert "Retry.MaxAttempts                         5            environment variable ChokaQ__MaxRetries" in lines
+    assert lines[0].startswith("Execution.DefaultTimeout                  00:15:00  ")
+    assert rows["Execution.DefaultTimeout"] == "default: 00:15:00"
+    assert rows["Retry.MaxAttempts"] == "environment variable ChokaQ__MaxRetries: 5"
+    assert rows["Sqlite.Path"] == database
     assert lines[-2:] == [
         (
             "Warning: MaxRetries: is the old name of Retry.MaxAttempts; rename it (environment variable "
             "ChokaQ__MaxRetries)"
         ),
-        "The configuration is valid: 70 settings, 1 of them given.",
+        "The configuration is valid: 70 settings, 2 of them given.",
     ]
 
 
@@ -45,15 +49,11 @@ def test_problems_are_listed_and_the_exit_code_tells(app_folder: Path) -> None:
     assert ended.stderr == ""
 
 
-def test_the_folder_may_be_named(
-    app_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_folder_may_be_named(app_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     (app_folder / "appsettings.json").write_text('{"ChokaQ": {"Worker": {"MaxConcurrency": 0}}}')
-    for name in list(os.environ):
-        if name.lower().startswith(("chokaq", "website_")):
-            monkeypatch.delenv(name)
-    assert main(["config", "check", "--app", str(app_folder)]) == 1
-    assert "Worker.MaxConcurrency: must be a whole number" in capsys.readouterr().out
+    ended = _run(tmp_path_factory.mktemp("elsewhere"), {}, "--app", str(app_folder))
+    assert ended.returncode == 1
+    assert "Worker.MaxConcurrency: must be a whole number" in ended.stdout
 
 
 @pytest.mark.parametrize("arguments", [[], ["config"], ["config", "chek"], ["config", "check", "--ap"]])
@@ -66,9 +66,9 @@ def test_a_command_that_does_not_exist_is_refused_with_the_usage(
     assert "usage: python -m chokaq_core" in capsys.readouterr().err
 
 
-def _run(folder: Path, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def _run(folder: Path, environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "chokaq_core", "config", "check"],
+        [sys.executable, "-m", "chokaq_core", "config", "check", *arguments],
         cwd=folder,
         env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"], **environ},
         capture_output=True,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.absent import Thing
 from tests.support.documents import ROOT
 from tests.support.field_cases import PATH, TITLES, guards_of, page
 from tests.support.marked_tests import marked_tests
@@ -126,23 +127,26 @@ def test_a_test_that_is_not_collected_fails_the_run(tmp_path: Path) -> None:
     assert outcome(tmp_path, tests, []) == (1, [f"a test that names a case was not collected: {TWO}"])
 
 
-def test_what_must_be_there_is_not_skipped_for_want_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REQUIRE_BROWSER", "1")
+def test_what_must_be_there_is_not_skipped_for_want_of_it(tmp_path: Path) -> None:
     tests = TESTS.format(one="pass", two=NO_BROWSER, three="pass")
-    assert outcome(tmp_path, tests, []) == (1, [f"C-003: a test failed: {TWO}"])
+    assert outcome(tmp_path, tests, [], required=Thing.BROWSER) == (1, [f"C-003: a test failed: {TWO}"])
 
 
-def outcome(folder: Path, tests: str, options: list[str]) -> tuple[int, list[str]]:
+def outcome(folder: Path, tests: str, options: list[str], required: Thing | None = None) -> tuple[int, list[str]]:
     """
-    The exit code of a run of its own, and what it tells of cases.
+    The exit code of a run of its own, and what it tells of cases. The run takes nothing over of what this one requires.
     """
+    things = {thing.value for thing in Thing}
+    environ = {name: value for name, value in os.environ.items() if name not in things}
+    if required is not None:
+        environ[required.value] = "1"
     (folder / "conftest.py").write_text(CONFTEST, encoding="utf-8")
     (folder / "test_run.py").write_text(tests, encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env={**environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,

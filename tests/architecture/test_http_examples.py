@@ -102,7 +102,7 @@ class App:
         Runs what is due, as a wake would make it do.
         """
         (worker,) = self._functions.queues
-        worker.handler.call(func.QueueMessage(body='{"v":1}'))
+        worker.handler.call(func.QueueMessage(body='{"v":1}'), **_context(worker.handler))
 
 
 def test_the_examples_are_found() -> None:

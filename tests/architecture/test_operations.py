@@ -8,15 +8,17 @@ import logging
 import re
 from pathlib import Path
 
+import azure.functions as func
 import pytest
 
 from chokaq_core.config.catalog import QUEUE_SETTINGS, SECTIONS, SETTINGS
 from chokaq_core.domain.errors import ChokaQError
 from chokaq_core.domain.events import EventName
 from chokaq_core.domain.failures import FailureReason
-from chokaq_core.hosting.deck_routes import DECK_ROUTES
+from chokaq_core.hosting import ChokaQ
 from chokaq_core.hosting.health import SATURATION_CHECK, SQL_CHECK, WORKER_CHECK
 from chokaq_core.hosting.http_health import CONFIGURATION_CHECK
+from chokaq_core.localhost.functions import sort_by_trigger
 from chokaq_core.telemetry.instruments import METER_NAME, Kind
 from chokaq_core.telemetry.wording import WORDING, Wording
 from tests.support import kql, kusto
@@ -139,8 +141,14 @@ def test_the_checks_of_health_each_lead_to_a_runbook() -> None:
 def test_every_route_of_the_deck_that_a_document_calls_exists(document: Document) -> None:
     text = "\n".join([*(block.text for block in document.blocks), *(line for line, _ in document.prose)])
     called = {path.rstrip("/") for path in re.findall(r"/api/(deck/[a-z{}/]*[a-z}])", text)}
-    patterns = [re.compile(re.sub(r"\\\{\w+\\\}", r"[^/]+", re.escape(route.route))) for route in DECK_ROUTES]
+    patterns = [re.compile(re.sub(r"\\\{\w+\\\}", r"[^/]+", re.escape(route))) for route in routes_of_the_app()]
     assert {path for path in called if not any(pattern.fullmatch(path) for pattern in patterns)} == set()
+
+
+def routes_of_the_app() -> list[str]:
+    app = func.FunctionApp()
+    ChokaQ(ROOT, environ={}).register(app)
+    return [function.route for function in sort_by_trigger(app.get_functions()).http]
 
 
 def test_errors_that_the_page_names_are_ours() -> None:

@@ -32,7 +32,8 @@ def fill_environment(environ: MutableMapping[str, str], app_folder: Path) -> Non
     _add_missing(environ, read_local_settings(app_folder / "local.settings.json"))
     if not _has_store(environ, app_folder):
         database = app_folder / ".chokaq" / "chokaq.db"
-        database.parent.mkdir(exist_ok=True)
+        # Payloads are nobody else's to read on a machine that others use, too.
+        database.parent.mkdir(mode=0o700, exist_ok=True)
         environ[_SQLITE_PATH] = str(database)
 
 

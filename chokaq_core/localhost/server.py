@@ -17,6 +17,7 @@ from chokaq_core.localhost.app_loader import load_app
 from chokaq_core.localhost.environment import resolve_settings, whole_number
 from chokaq_core.localhost.functions import Functions, sort_by_trigger
 from chokaq_core.localhost.host_json import HostJson, read_host_json
+from chokaq_core.localhost.host_names import OwnNamesOnly, is_loopback
 from chokaq_core.localhost.host_rules import check_host_rules
 from chokaq_core.localhost.http_trigger import HttpFront
 from chokaq_core.localhost.invocation import Invoker
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
+
+    from starlette.types import ASGIApp
 
 _log = logging.getLogger(__name__)
 
@@ -110,7 +113,7 @@ class LocalHost:
         Returns:
             True after a graceful stop: nothing failed by itself, and nothing is still running.
         """
-        server = _Server(_server_config(self.http, self._http_grace))
+        server = _Server(_server_config(self._front(listening), self._http_grace))
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         on_ready()
         background = [asyncio.create_task(part.run()) for part in self._background]
@@ -121,6 +124,12 @@ class LocalHost:
         self._invoker.close()
         is_idle = self._is_idle()
         return was_asked and is_drained and is_idle
+
+    def _front(self, listening: socket.socket) -> ASGIApp:
+        """
+        What answers at an address: where only this machine can reach it, only under this machine's own names.
+        """
+        return OwnNamesOnly(self.http) if is_loopback(listening.getsockname()[0]) else self.http
 
     async def _wait_for_stop(self, *parts: asyncio.Task[None]) -> bool:
         """
@@ -176,7 +185,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _server_config(app: HttpFront, grace: timedelta) -> uvicorn.Config:
+def _server_config(app: ASGIApp, grace: timedelta) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         interface="asgi3",

@@ -37,14 +37,21 @@ def one_line_json(value: object) -> str:
     """
     A `plain` value as JSON on one line.
     """
-    return _UNSAFE.sub(_escape, _ENCODER.encode(value))
+    return escaped(_ENCODER.encode(value))
 
 
 def safe_text(value: object) -> str:
     """
     A value's text on one line, cut and with secrets masked.
     """
-    return _UNSAFE.sub(_escape, shown(value))
+    return escaped(shown(value))
+
+
+def escaped(text: str) -> str:
+    """
+    The text with all that could end a line, hide a part of it or command a terminal spelled out.
+    """
+    return _UNSAFE.sub(_escape, text)
 
 
 def plain(value: object, depth: int = 0) -> object:

@@ -176,7 +176,7 @@ def hang(req: func.HttpRequest) -> str:
     return str(release.wait(60))
 """
     with running(write_app(tmp_path, APP + hangs)) as host, socket.create_connection(host.address) as client:
-        client.sendall(b"GET /api/hang HTTP/1.1\r\nHost: local\r\n\r\n")
+        client.sendall(b"GET /api/hang HTTP/1.1\r\nHost: localhost\r\n\r\n")
         wait_for_log(host, "hanging")
         host.process.send_signal(signal.SIGTERM)
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -127,6 +129,13 @@ def test_jobs_are_kept_in_a_file_under_the_app_by_default(tmp_path: Path) -> Non
 
     assert environ == {"ChokaQ__Sqlite__Path": str(tmp_path / ".chokaq" / "chokaq.db")}
     assert (tmp_path / ".chokaq").is_dir()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no modes of files")
+def test_the_folder_of_the_default_database_is_its_owners_alone(tmp_path: Path) -> None:
+    filled(tmp_path)
+
+    assert stat.S_IMODE((tmp_path / ".chokaq").stat().st_mode) == 0o700
 
 
 @pytest.mark.parametrize(

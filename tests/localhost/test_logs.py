@@ -31,6 +31,26 @@ def test_a_log_line_is_compact_and_goes_to_stderr(capsys: pytest.CaptureFixture[
     assert written.out == ""
 
 
+def test_a_strangers_text_ends_no_line_and_commands_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up_logs({})
+
+    logging.getLogger("web").info("GET %s", "/a\n12:00:00.000 INFO    web  all is well\x1b[2J\u202e")
+
+    written = capsys.readouterr().err
+    assert written.endswith("  GET /a\\u000a12:00:00.000 INFO    web  all is well\\u001b[2J\\u202e\n")
+    assert written.count("\n") == 1
+
+
+def test_a_traceback_stands_indented_under_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up_logs({})
+
+    error = OSError("said\n12:00:00.000 INFO    web  all is well\x1b[2J")
+    logging.getLogger("web").error("failed", exc_info=error)
+
+    _, *under = capsys.readouterr().err.splitlines()
+    assert under == ["    OSError: said", "    12:00:00.000 INFO    web  all is well\\u001b[2J"]
+
+
 @pytest.mark.parametrize("name,level", [("", "INFO"), ("debug", "DEBUG"), (" ERROR ", "ERROR")])
 def test_the_level_comes_from_loglevel(name: str, level: str) -> None:
     set_up_logs({"LOGLEVEL": name})

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import PurePath
@@ -24,6 +24,8 @@ from chokaq_core.policy.envelope import field_problem_of_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from pydantic_core import ErrorDetails
 
     from chokaq_core.contracts.job import Job
 
@@ -131,17 +133,25 @@ def _faults_refused() -> Iterator[None]:
         raise InvalidJobError([FieldProblem("payload", _fault("serializer", error))]) from error
 
 
-def rule_of(message: str) -> str:
+_RULES: Mapping[str, str] = {
+    "extra_forbidden": "there is no such field; mind the spelling, or leave it out",
+    "model_type": "must be a JSON object",
+    "timezone_aware": "needs a time zone, as in 2030-05-10T12:00:00Z",
+}
+"""What pydantic says in words of Python, by its types of errors."""
+
+
+def rule_of(problem: ErrorDetails) -> str:
     """
-    A pydantic message as a rule: without the prefix that it puts before a validator's own words.
+    What pydantic found as a rule for whoever sent it: without the prefix that stands before a validator's own words.
     """
-    return message.removeprefix("Value error, ")
+    return _RULES.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
 
 
 def _problems(error: ValidationError) -> Iterator[FieldProblem]:
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         path = ".".join(["payload", *(str(part) for part in problem["loc"])])
-        yield FieldProblem(path, rule_of(problem["msg"]))
+        yield FieldProblem(path, rule_of(problem))
 
 
 def _fault(culprit: str, error: Exception) -> str:

@@ -29,7 +29,12 @@ def json_object(req: func.HttpRequest, limit: int, limit_words: str) -> dict[str
     """
     content_type = (req.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
     if content_type != "application/json":
-        detail = f"send Content-Type: application/json; got {content_type[:100]!a}"
+        got = f"got {content_type[:100]!a}" if content_type else "the request has none"
+        detail = f"send Content-Type: application/json; {got}"
+        return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
+    encoding = (req.headers.get("Content-Encoding") or "identity").strip().lower()
+    if encoding != "identity":
+        detail = f"send the body as it is, without Content-Encoding; got {encoding[:100]!a}"
         return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
     body = req.get_body()
     size = max(len(body), _announced(req))
@@ -44,12 +49,15 @@ def refusal_of(error: ValidationError) -> InvalidJobError:
     What a model has against its input, field by field.
     """
     return InvalidJobError(
-        FieldProblem(".".join(str(part) for part in e["loc"]) or "body", rule_of(e["msg"]))
+        FieldProblem(".".join(str(part) for part in e["loc"]) or "body", rule_of(e))
         for e in error.errors(include_url=False, include_context=False, include_input=False)
     )
 
 
 def _parsed(body: bytes) -> dict[str, object] | func.HttpResponse:
+    if not body.strip():
+        detail = "the body is empty; send a JSON object"
+        return problem(HTTPStatus.BAD_REQUEST, detail, errors=(FieldProblem("body", detail),))
     try:
         value = json_text.parse(body)
     except ValueError as error:

@@ -155,7 +155,12 @@ def json_fault(error: ValueError) -> str:
     """
     What Python's parser has against a text, without its advice to those who run it.
     """
-    return "a whole number has too many digits" if "integer string conversion" in str(error) else str(error)
+    words = str(error)
+    if "integer string conversion" in words:
+        return "a whole number has too many digits"
+    if "BOM" in words:
+        return "it begins with a byte order mark; send it without"
+    return words
 
 
 def _problems(envelope: Envelope, limits: EnvelopeLimits) -> Iterator[FieldProblem]:

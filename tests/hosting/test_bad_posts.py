@@ -4,6 +4,8 @@ Whatever a caller sends: a clear answer that names the field and the rule, and n
 
 from __future__ import annotations
 
+import gzip
+import json
 from typing import Any
 
 import pytest
@@ -25,8 +27,8 @@ REFUSED_JOBS: list[tuple[str, dict[str, Any], int, str, str]] = [
     ("missing payload", {"type": "email.send.v1"}, 400, "payload", "required"),
     ("missing type", {"payload": EMAIL}, 400, "type", "required"),
     ("payload lacks a field", _job(payload={"to": "a@b.org"}), 400, "payload.subject", "required"),
-    ("payload has an unknown field", _job(payload={**EMAIL, "cc": "x"}), 400, "payload.cc", "not permitted"),
-    ("payload is a list", _job(payload=[1]), 400, "payload", ""),
+    ("payload has an unknown field", _job(payload={**EMAIL, "cc": "x"}), 400, "payload.cc", "no such field"),
+    ("payload is a list", _job(payload=[1]), 400, "payload", "must be a JSON object"),
     ("queue with capitals", _job(queue="Mail"), 400, "queue", "1 to 255 characters of a-z"),
     ("queue of 256 characters", _job(queue="q" * 256), 400, "queue", "256 characters"),
     ("blank queue", _job(queue=""), 400, "queue", "1 to 255"),
@@ -39,7 +41,13 @@ REFUSED_JOBS: list[tuple[str, dict[str, Any], int, str, str]] = [
     ("delay as a number", _job(delay=5), 400, "delay", "duration"),
     ("delay of 24 hours", _job(delay="24:00:00"), 400, "delay", "1.00:00:00"),
     ("delay and due_at", _job(delay="00:00:05", due_at="2030-01-01T00:00:00Z"), 400, "due_at", "not both"),
-    ("naive due_at", _job(due_at="2030-05-10T12:00:00"), 400, "due_at", "timezone"),
+    (
+        "naive due_at",
+        _job(due_at="2030-05-10T12:00:00"),
+        400,
+        "due_at",
+        "needs a time zone, as in 2030-05-10T12:00:00Z",
+    ),
     ("epoch due_at", _job(due_at=1893456000), 400, "due_at", "RFC 3339"),
     ("epoch due_at as text", _job(due_at="1893456000"), 400, "due_at", "RFC 3339"),
     ("due_at beyond year 9999", _job(due_at="10000-01-01T00:00:00Z"), 400, "due_at", ""),
@@ -51,7 +59,7 @@ REFUSED_JOBS: list[tuple[str, dict[str, Any], int, str, str]] = [
     ("id with a blank", _job(id="a b"), 400, "id", "1 to 50"),
     ("id that is a step in an address", _job(id=".."), 400, "id", "no call reaches it"),
     ("id of 51 characters", _job(id="i" * 51), 400, "id", "1 to 50 characters"),
-    ("unknown field", _job(prio=1), 400, "prio", "not permitted"),
+    ("unknown field", _job(prio=1), 400, "prio", "no such field"),
     ("payload too large", _job(payload={**EMAIL, "body": "x" * 1_000_001}), 413, "payload", "limit is 1000000"),
     ("lone surrogate", _job(payload={**EMAIL, "body": "\ud800"}), 400, "payload", "surrogate"),
     ("NUL in the tags", _job(tags="a\x00b"), 400, "tags", "NUL"),
@@ -109,7 +117,10 @@ def test_a_bad_job_is_refused_by_field_and_rule_and_nothing_is_written(
 
 
 RAW_BODIES: list[tuple[str, bytes, int, str]] = [
-    ("empty", b"", 400, "not JSON"),
+    ("empty", b"", 400, "the body is empty; send a JSON object"),
+    ("blank", b" \r\n", 400, "the body is empty; send a JSON object"),
+    ("a byte order mark", b"\xef\xbb\xbf{}", 400, "not JSON: it begins with a byte order mark; send it without"),
+    ("UTF-16", "{}".encode("utf-16"), 400, "not UTF-8 at byte 0"),
     ("not JSON", b"{", 400, "not JSON"),
     ("not UTF-8", b'{"type": "\xff"}', 400, "not UTF-8"),
     ("a list", b"[]", 400, "must be a JSON object"),
@@ -144,6 +155,20 @@ def test_another_content_type_is_refused_with_the_right_one_named(example_host: 
 
     assert answer.status_code == 415
     assert "application/json" in answer.json()["detail"]
+
+
+def test_a_compressed_body_is_refused_with_the_way_out(example_host: HostProcess) -> None:
+    answer = example_host.post("/api/jobs", gzip.compress(json.dumps(_job()).encode()), **{"Content-Encoding": "GZip"})
+
+    assert answer.status_code == 415
+    assert answer.json()["detail"] == "send the body as it is, without Content-Encoding; got 'gzip'"
+
+
+def test_an_item_of_a_batch_that_is_no_object_is_refused_without_words_of_python(example_host: HostProcess) -> None:
+    answer = example_host.post("/api/jobs/batch", {"jobs": [None, [1], "x"]})
+
+    assert answer.status_code == 207
+    assert {error["rule"] for job in answer.json()["jobs"] for error in job["errors"]} == {"must be a JSON object"}
 
 
 def test_nesting_of_101_levels_is_refused_and_100_pass_the_check(example_host: HostProcess) -> None:

@@ -80,11 +80,11 @@ def problems(job_type: type[Job], text: str) -> list[str]:
     "job_type,text,expected",
     [
         (ProjectV2, '{"projectId":12}', ["payload.slug: Field required"]),
-        (ProjectV1, '{"projectId":12,"slug":"x"}', ["payload.slug: Extra inputs are not permitted"]),
+        (ProjectV1, '{"projectId":12,"slug":"x"}', ["payload.slug: there is no such field; mind the spelling, or leave it out"]),
         (
             ProjectV2,
             '{"project":12,"slug":"x"}',
-            ["payload.projectId: Field required", "payload.project: Extra inputs are not permitted"],
+            ["payload.projectId: Field required", "payload.project: there is no such field; mind the spelling, or leave it out"],
         ),
         (ProjectV2, '{"projectId":1,"slug":"x","color":"blue"}', ["payload.color: Input should be 'red'"]),
         (
@@ -100,8 +100,8 @@ def problems(job_type: type[Job], text: str) -> list[str]:
             '{"projectId":1,"slug":"x","items":[{"sku":"a","count":1},{"sku":"b","count":"many"}]}',
             ["payload.items.1.count: Input should be a valid integer, unable to parse string as an integer"],
         ),
-        (ProjectV2, "[]", ["payload: Input should be an object"]),
-        (ProjectV2, "null", ["payload: Input should be an object"]),
+        (ProjectV2, "[]", ["payload: must be a JSON object"]),
+        (ProjectV2, "null", ["payload: must be a JSON object"]),
     ],
 )
 def test_a_payload_of_another_release_is_refused_with_the_path_of_each_field(

@@ -1,4 +1,5 @@
 -- The index of held rows without their status: a start changes a row and no index any more.
+-- only: sqlite, because SQL Server's heartbeat reads the status of what it holds from that index alone.
 
 DROP INDEX IF EXISTS IX_JobsHot_Active;
 

@@ -39,6 +39,7 @@ FROM json_each(:picked) AS p
 WHERE JobsHot.rowid = p.atom AND +WorkerId IS NULL;
 
 -- name: claim_held
+-- only: sqlite, because a T-SQL batch selects the claimed rows with the rest of its answer, `turn_answered`.
 -- What this worker holds of the picked rows, each with its place among them: as one row, like `beat_held`. Long payloads
 -- are read one by one, since a row of SQLite holds a thousand million bytes at most.
 SELECT json_group_array(json_array(p.key, json_array(
@@ -48,10 +49,12 @@ SELECT json_group_array(json_array(p.key, json_array(
 WHERE +h.WorkerId = :worker;
 
 -- name: claim_rows
+-- only: sqlite, because T-SQL finds those rows by primary key, in `claim_again`.
 -- Where the jobs of an earlier claim are stored, for the repeat of a turn.
 SELECT h.rowid FROM json_each(:ids) AS i CROSS JOIN JobsHot AS h ON h.Id = i.value;
 
 -- name: claim_payload
+-- only: sqlite, because SQL Server selects each job as a row of its own, however long its payload is.
 SELECT Payload FROM JobsHot WHERE Id = :id;
 
 -- name: claim_has_open_queue

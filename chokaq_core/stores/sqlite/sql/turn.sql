@@ -38,10 +38,12 @@ SELECT
 FROM json_each(:endings) AS e CROSS JOIN JobsHot AS h ON h.Id = e.key;
 
 -- name: turn_result
+-- only: sqlite, because all text of a T-SQL batch comes beside its JSON, whatever its length.
 -- Texts that are long, or that JSON in SQLite would cut short.
 UPDATE JobsArchive SET Result = :result, ResultNote = :result_note WHERE Id = :id;
 
 -- name: turn_leave_completed
+-- only: sqlite, because one statement takes all jobs out of JobsHot in T-SQL, `turn_leave_hot`.
 DELETE FROM JobsHot WHERE Id IN (SELECT key FROM json_each(:endings));
 
 -- name: turn_dead_letter

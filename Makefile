@@ -72,6 +72,7 @@ $(VENV)/.python:
 		found=$$($(PYTHON) --version 2>/dev/null) || found="not found"; \
 		echo "ChokaQ needs Python 3.11 or later; $(PYTHON): $$found" >&2; \
 		echo "Name another: make PYTHON=/path/to/python3.13" >&2; exit 1; }
+	@echo "Making the virtual environment $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV) || { \
 		echo "'$(PYTHON) -m venv' failed; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@touch $@

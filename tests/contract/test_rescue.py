@@ -199,6 +199,16 @@ class TestBury:
         assert _bury(stage, found, AS_ZOMBIE) == [False]
         assert snapshot(stage, lease.job_id) == before
 
+    def test_so_is_one_whose_other_lease_began_in_the_moment_of_the_last_heartbeat(self, stage: Stage) -> None:
+        lease = stage.running().lease
+        found = [stage.suspect(lease.job_id)]
+        stage.settle(retry(lease, 0 * SECOND, BOOM))
+        stage.claim(1)
+        before = snapshot(stage, lease.job_id)
+
+        assert _bury(stage, found, AS_ZOMBIE) == [False]
+        assert snapshot(stage, lease.job_id) == before
+
     @pytest.mark.parametrize("place", [Place.ARCHIVE, Place.DLQ, Place.ABSENT])
     def test_a_job_that_has_ended_since_is_left_alone(self, stage: Stage, place: Place) -> None:
         staged = stage.put(place)

@@ -18,6 +18,7 @@ import azure.functions as func
 import httpx
 import pytest
 
+from chokaq_core.config.catalog import SETTINGS
 from chokaq_core.domain.errors import StoreUnavailableError
 from chokaq_core.hosting import deck, http_jobs
 from chokaq_core.hosting.core import Core
@@ -442,10 +443,14 @@ def test_the_effective_settings_are_logged_once_with_secrets_masked(
         core.runtime()
         core.stop()
 
-    (line,) = [record.getMessage() for record in caplog.records if "ConfigurationLoaded" in record.getMessage()]
-    assert '"Retry.MaxDelay":"1.00:00:00"' in line
-    assert '"Retry.BaseDelay":"00:00:03"' in line
-    assert KEY not in line
+    lines = [record.getMessage() for record in caplog.records if "ConfigurationLoaded" in record.getMessage()]
+    told = [pair for line in lines for pair in json.loads(line[line.index("{") :])["effective"].items()]
+    assert len(told) == len(dict(told))
+    assert {setting.name for setting in SETTINGS} - dict(told).keys() == set()
+    assert dict(told)["Retry.MaxDelay"] == "1.00:00:00"
+    assert dict(told)["Retry.BaseDelay"] == "00:00:03"
+    assert dict(told)["Deck.OperateKey"] == "***"
+    assert KEY not in "".join(lines)
 
 
 @pytest.mark.case("C-052")

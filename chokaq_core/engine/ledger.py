@@ -81,7 +81,9 @@ class Ledger:
 
     def wait_until_done(self, visit: Visit) -> None:
         """
-        Blocks until the visit may end. The last one out waits for every live job, and until every outcome is settled and told.
+        Blocks until the visit may end.
+
+        The last one out waits for every live job, and until every outcome is settled and told.
         """
         with self._has_moved:
             while not self._is_done(visit):

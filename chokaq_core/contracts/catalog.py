@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from chokaq_core.contracts.idempotent import IdempotentJob, type_problem
+from chokaq_core.contracts.job import Job
 from chokaq_core.contracts.profile import Registration, identity_of, pipe_registration
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError, RegistrationError
 from chokaq_core.policy.idempotency import IdempotencyRules
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from datetime import timedelta
 
-    from chokaq_core.contracts.job import Job
     from chokaq_core.contracts.profile import Profile
 
 
@@ -83,8 +83,7 @@ class Catalog:
         """
         registration = self._by_model.get(type(job))
         if registration is None:
-            rule = f"{identity_of(type(job))} has no registered handler; register it in a profile of this app"
-            raise InvalidJobError([FieldProblem("type", rule, "unknown_type")])
+            raise InvalidJobError([FieldProblem("type", _rule_for(job), "unknown_type")])
         return registration
 
     def require(self, type_key: str) -> Registration:
@@ -116,3 +115,10 @@ class Catalog:
             raise RegistrationError(msg)
         self._by_key[key] = registration
         self._by_model[model] = registration
+
+
+def _rule_for(job: object) -> str:
+    if isinstance(job, Job):
+        return f"{identity_of(type(job))} has no registered handler; register it in a profile of this app"
+    shown = f"the class {job.__name__} itself" if isinstance(job, type) else f"a {type(job).__name__}"
+    return f"give an object of a registered class of jobs; got {shown}"

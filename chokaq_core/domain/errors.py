@@ -74,6 +74,12 @@ class InvalidJobError(ChokaQError):
         self.problems = _bounded(problems)
         super().__init__("; ".join(str(problem) for problem in self.problems))
 
+    def joined(self, others: Iterable[FieldProblem]) -> InvalidJobError:
+        """
+        This refusal and more problems in one, as long as there is room for them.
+        """
+        return self if len(self.problems) > MOST_PROBLEMS else InvalidJobError((*self.problems, *others))
+
 
 def _bounded(problems: Iterable[FieldProblem]) -> tuple[FieldProblem, ...]:
     rest = iter(problems)

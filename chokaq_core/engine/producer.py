@@ -5,6 +5,7 @@ From a caller's job to a stored row: typed, checked, written, and a wake sent.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from chokaq_core.contracts.idempotent import IdempotentJob, job_problems
@@ -13,7 +14,14 @@ from chokaq_core.domain.errors import FieldProblem, InvalidJobError, KeyConflict
 from chokaq_core.domain.events import Event, EventName, JobRef
 from chokaq_core.domain.job import EnqueueResult, NewJob, new_job_id
 from chokaq_core.domain.value import Value, replace
-from chokaq_core.policy.envelope import Envelope, EnvelopeLimits, field_problem_of_json, payload_problems, seal
+from chokaq_core.policy.envelope import (
+    Envelope,
+    EnvelopeLimits,
+    envelope_problems,
+    field_problem_of_json,
+    payload_problems,
+    seal,
+)
 from chokaq_core.ports import MAX_BATCH, EnqueueItem, EnqueueOutcome
 
 if TYPE_CHECKING:
@@ -150,7 +158,7 @@ class Producer:
         Raises:
             InvalidJobError: a new job of this type and payload would be refused.
         """
-        _, text = self._raw_payload(RawRequest(type_key, payload))
+        text = self._raw_text(self._catalog.require(type_key), payload)
         # The model may have filled in fields that the given text left out.
         if problems := list(payload_problems(text, self._limits)):
             raise InvalidJobError(problems)
@@ -158,16 +166,21 @@ class Producer:
 
     def _seal(self, request: Job | JobRequest | RawRequest) -> NewJob:
         if isinstance(request, RawRequest):
-            registration, payload = self._raw_payload(request)
-            return self._sealed(request.type_key, payload, registration, request)
+            registration = self._catalog.require(request.type_key)
+            text = partial(self._raw_text, registration, request.payload)
+            return self._sealed(request.type_key, text, registration, request)
         options = request if isinstance(request, JobRequest) else JobRequest(request)
         registration = self._catalog.of(options.job)
-        payload = self._text_of(options.job)
-        return self._sealed(registration.type_key, payload, registration, options)
+        return self._sealed(registration.type_key, partial(self._text_of, options.job), registration, options)
 
     def _sealed(
-        self, type_key: str, payload: str, registration: Registration, options: JobRequest | RawRequest
+        self, type_key: str, text: Callable[[], str], registration: Registration, options: JobRequest | RawRequest
     ) -> NewJob:
+        refusal = None
+        try:
+            payload = text()
+        except InvalidJobError as error:
+            refusal, payload = error, ""
         envelope = Envelope(
             type_key=type_key,
             payload=payload,
@@ -180,23 +193,23 @@ class Producer:
             created_by=options.created_by,
             job_id=options.job_id,
         )
+        if refusal is not None:
+            # What is wrong with the rest is told in the same answer.
+            raise refusal.joined(envelope_problems(envelope, self._limits)) from refusal
         return seal(envelope, self._limits, new_job_id())
 
-    def _raw_payload(self, request: RawRequest) -> tuple[Registration, str]:
+    def _raw_text(self, registration: Registration, payload: str) -> str:
         """
-        The registration for a raw request, and the text to store.
-
-        That text is what the model makes of it, so that the same job is the same text whoever sends it.
+        What the model makes of a payload's text, so that the same job is stored as the same text whoever sends it.
         """
-        registration = self._catalog.require(request.type_key)
-        problems = list(payload_problems(request.payload, self._limits))
-        if not problems and (problem := field_problem_of_json(request.payload)) is not None:
+        problems = list(payload_problems(payload, self._limits))
+        if not problems and (problem := field_problem_of_json(payload)) is not None:
             problems = [problem]
         if problems:
             raise InvalidJobError(problems)
         if registration.job_type is None:
-            return registration, request.payload
-        return registration, self._text_of(self._serializer.loads(registration.job_type, request.payload))
+            return payload
+        return self._text_of(self._serializer.loads(registration.job_type, payload))
 
     def _text_of(self, job: Job) -> str:
         """

@@ -80,7 +80,7 @@ def seal(envelope: Envelope, limits: EnvelopeLimits, fresh_id: str) -> NewJob:
     Raises:
         InvalidJobError: at least one field breaks a rule; all problems are listed.
     """
-    problems = tuple(_problems(envelope, limits))
+    problems = tuple(envelope_problems(envelope, limits))
     if problems:
         raise InvalidJobError(problems)
     return NewJob(
@@ -105,12 +105,35 @@ def is_job_id(text: str) -> bool:
     return _JOB_ID.fullmatch(text) is not None and text not in _DOTS
 
 
+def envelope_problems(envelope: Envelope, limits: EnvelopeLimits) -> Iterator[FieldProblem]:
+    """
+    Every rule that a job breaks, field by field.
+    """
+    yield from _type_problems(envelope.type_key)
+    yield from payload_problems(envelope.payload, limits)
+    yield from _pattern(
+        "queue",
+        envelope.queue,
+        _QUEUE,
+        _QUEUE_RULE,
+    )
+    yield from _priority_problems(envelope.priority)
+    yield from _due_problems(envelope.delay, envelope.due_at)
+    yield from _key_problems(envelope.idempotency_key)
+    yield from _text("tags", envelope.tags, MAX_TAGS_CHARACTERS)
+    yield from _text("created_by", envelope.created_by, MAX_CREATED_BY_CHARACTERS)
+    if envelope.job_id is not None:
+        yield from _id_problems(envelope.job_id)
+    if envelope.trace_parent is not None:
+        yield from _pattern("trace_parent", envelope.trace_parent, _TRACE_PARENT, "a W3C traceparent of 55 characters")
+
+
 def payload_problems(payload: str, limits: EnvelopeLimits) -> Iterator[FieldProblem]:
     """
     What is wrong with a payload's text: lone surrogates, size in UTF-8 bytes, nesting.
     """
     if not isinstance(payload, str):
-        yield FieldProblem("payload", f"must be JSON text; got {_shown(payload)}")
+        yield FieldProblem("payload", f"must be JSON text; got a {type(payload).__name__}")
         return
     try:
         size = len(payload.encode())
@@ -161,26 +184,6 @@ def json_fault(error: ValueError) -> str:
     if "BOM" in words:
         return "it begins with a byte order mark; send it without"
     return words
-
-
-def _problems(envelope: Envelope, limits: EnvelopeLimits) -> Iterator[FieldProblem]:
-    yield from _type_problems(envelope.type_key)
-    yield from payload_problems(envelope.payload, limits)
-    yield from _pattern(
-        "queue",
-        envelope.queue,
-        _QUEUE,
-        _QUEUE_RULE,
-    )
-    yield from _priority_problems(envelope.priority)
-    yield from _due_problems(envelope.delay, envelope.due_at)
-    yield from _key_problems(envelope.idempotency_key)
-    yield from _text("tags", envelope.tags, MAX_TAGS_CHARACTERS)
-    yield from _text("created_by", envelope.created_by, MAX_CREATED_BY_CHARACTERS)
-    if envelope.job_id is not None:
-        yield from _id_problems(envelope.job_id)
-    if envelope.trace_parent is not None:
-        yield from _pattern("trace_parent", envelope.trace_parent, _TRACE_PARENT, "a W3C traceparent of 55 characters")
 
 
 def _id_problems(job_id: str) -> Iterator[FieldProblem]:

@@ -187,6 +187,32 @@ def test_every_problem_of_a_job_is_named_at_once(rig: Rig) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        lambda options: JobRequest(Rate(ratio=float("nan")), **options),
+        lambda options: RawRequest("test.rate.v1", '{"ratio": "high"}', **options),
+    ],
+    ids=["object", "text"],
+)
+def test_a_payload_that_does_not_fit_hides_no_problem_of_the_rest(
+    rig: Rig, request_of: Callable[[dict[str, Any]], JobRequest | RawRequest]
+) -> None:
+    (refusal,) = rig.engine.producer.enqueue_many([request_of({"queue": "No", "priority": -1, "job_id": ""})])
+
+    assert isinstance(refusal, InvalidJobError)
+    assert [problem.field for problem in refusal.problems] == ["payload.ratio", "queue", "priority", "id"]
+
+
+def test_more_problems_than_are_told_keep_their_number(rig: Rig) -> None:
+    text = '{"table": {"a": [' + ",".join(['"x"'] * 150) + "]}}"
+
+    (refusal,) = rig.engine.producer.enqueue_many([RawRequest("test.rate.v1", text, queue="No")])
+
+    assert isinstance(refusal, InvalidJobError)
+    assert (len(refusal.problems), refusal.problems[-1].rule) == (101, "and 50 more like these")
+
+
 @pytest.mark.parametrize("thing", [None, 7, "text", {"text": ""}, Note])
 def test_what_is_no_job_at_all_is_refused(rig: Rig, thing: Any) -> None:  # noqa: ANN401
     with pytest.raises(InvalidJobError, match="type"):

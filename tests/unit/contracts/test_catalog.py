@@ -109,6 +109,14 @@ def test_a_job_of_a_class_without_a_handler_is_refused(job: Job) -> None:
     assert caught.value.problems == (FieldProblem("type", rule, "unknown_type"),)
 
 
+@pytest.mark.parametrize("thing,shown", [({"to": "x"}, "a dict"), (Build, "the class Build itself"), (7, "a int")])
+def test_what_is_no_job_is_refused_with_what_to_give_instead(thing: Any, shown: str) -> None:  # noqa: ANN401
+    with pytest.raises(InvalidJobError) as caught:
+        CATALOG.of(thing)
+    rule = f"give an object of a registered class of jobs; got {shown}"
+    assert caught.value.problems == (FieldProblem("type", rule, "unknown_type"),)
+
+
 @pytest.mark.case("C-039")
 @pytest.mark.parametrize("type_key", ["report.build_v2", "os.system", "", "r" * 300])
 def test_a_pipe_takes_every_type(type_key: str) -> None:

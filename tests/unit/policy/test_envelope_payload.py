@@ -141,7 +141,7 @@ def test_no_payload_within_the_limit_takes_more_than_a_moment_to_check(payload: 
     assert len(list(payload_problems(payload, EnvelopeLimits(max_payload_bytes=1_000_000)))) <= 1
 
 
-@pytest.mark.parametrize("payload,shown", [({"a": 1}, "{'a': 1}"), (b"{}", "b'{}'"), (None, "None")])
+@pytest.mark.parametrize("payload,shown", [({"a": 1}, "a dict"), (b"{}", "a bytes"), (None, "a NoneType")])
 def test_a_payload_that_is_no_text_is_refused(payload: object, shown: str) -> None:
     assert refusal(payload=payload) == f"payload: must be JSON text; got {shown}"
 

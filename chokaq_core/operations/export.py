@@ -41,8 +41,11 @@ COLUMNS = (
     "progress_note",
     "cancel_requested_at",
 )
-_DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet takes a cell that begins so for a formula."""
+_DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""
+A spreadsheet takes a cell that begins so for a formula, the wide forms of East Asian keyboards included (OWASP, *CSV
+injection*).
+"""
 
 
 def as_csv(jobs: Iterable[JobSummary]) -> str:

@@ -64,6 +64,16 @@ def test_every_panel_shows_its_data(open_deck: OpenDeck, theme: str) -> None:
             expect(screen.page.locator(".columns").get_by_text(text).first).to_be_visible()
 
 
+def test_a_queue_that_was_paused_and_forgotten_needs_a_look(open_deck: OpenDeck) -> None:
+    screen = open_deck()
+    screen.go("overview")
+
+    line = screen.page.locator("#panel-attention li").filter(has_text="hostile-paused")
+
+    expect(line).to_contain_text("waiting in a queue that is paused")
+    expect(line.get_by_role("link")).to_have_attribute("href", "#/queues")
+
+
 @pytest.mark.parametrize("theme, width", [("blueprint", 1360), ("carbon", 390)])
 def test_no_panel_has_a_serious_fault_of_accessibility(open_deck: OpenDeck, theme: str, width: int) -> None:
     screen = open_deck(theme=theme, width=width)

@@ -486,7 +486,7 @@ class TestCommands:
 
 class TestExport:
     def test_cells_that_a_spreadsheet_would_compute_are_made_harmless(self, client: DeckClient, jobs: Jobs) -> None:
-        dangerous = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"]
+        dangerous = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1", "\uff0b1", "\uff0d1", "\uff201"]
         for number, tags in enumerate(dangerous):
             jobs.add(f"job-{number}", tags=tags)
 

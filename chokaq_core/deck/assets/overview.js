@@ -27,7 +27,7 @@ export function render(data, state) {
   return [
     tiles(data, state),
     h("div", { class: "two", "data-key": "two" }, rates(data.overview), checks(state.health)),
-    h("div", { class: "two", "data-key": "two-more" }, worstQueues(state.queues), trouble(data)),
+    h("div", { class: "two", "data-key": "two-more" }, worstQueues(state.queues), trouble(data, state)),
     panel("errors", "Top errors", { aside: h("a", { href: to("errors") }, "All errors") }, groupTable(data.errors.groups)),
   ];
 }
@@ -128,18 +128,25 @@ function queueLine(queue) {
   );
 }
 
-// What else needs a look: circuits that are not closed, workers that went silent.
-function trouble({ circuits, workers }) {
+// What else needs a look: queues that were closed and hold jobs, which have no lag and raise no alarm, circuits that are
+// not closed, workers that went silent.
+function trouble({ circuits, workers }, state) {
+  const shut = (state.queues?.queues ?? []).filter((queue) => (queue.is_paused || !queue.is_active) && queue.pending > 0);
   const open = circuits.circuits.filter((circuit) => circuit.state !== "closed");
   const silent = workers.workers.filter((worker) => !worker.is_alive && worker.state !== "stopped");
   return panel(
     "attention",
     "Needs a look",
     {},
-    open.length + silent.length === 0 && h("p", { class: "empty" }, "All circuits are closed and no worker is missing."),
+    shut.length + open.length + silent.length === 0 &&
+      h("p", { class: "empty" }, "No job waits in a closed queue, all circuits are closed and no worker is missing."),
     h(
       "ul",
       { class: "plain" },
+      shut.map((queue) =>
+        h("li", { class: "line", "data-key": `queue ${queue.name}` }, h("a", { class: "text grow", href: to("queues") }, queue.name),
+          `${waiting(queue)} waiting in a queue that is `, chip(queue.is_active ? "paused" : "inactive", "warn")),
+      ),
       open.map((circuit) =>
         h("li", { class: "line", "data-key": circuit.type }, h("a", { class: "text grow", href: to("circuits") }, circuit.type),
           "circuit ", chip(circuit.state)),

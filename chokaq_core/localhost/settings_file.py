@@ -23,6 +23,8 @@ def read_local_settings(path: Path) -> dict[str, str]:
     content = read_json_object(path)
     if content.get("IsEncrypted"):
         raise HostError(f"{path}: IsEncrypted is true, and only Core Tools decrypts it: run 'func settings decrypt'.")
+    if stray := next((name for name in content if name.casefold().startswith("chokaq")), None):
+        raise HostError(f"{path}: {stray} stands beside Values, where nobody reads it: put it into Values.")
     values = content.get("Values", {})
     if not isinstance(values, dict):
         raise HostError(f"{path}: Values must be an object, found {json_type(values)}.")
@@ -32,4 +34,7 @@ def read_local_settings(path: Path) -> dict[str, str]:
 def _text(path: Path, name: str, value: object) -> str:
     if isinstance(value, str):
         return value
-    raise HostError(f"{path}: Values.{name} must be a string, found {json_type(value)}: put it in double quotes.")
+    advice = "put it in double quotes"
+    if isinstance(value, dict):
+        advice = f"give each of its members a line of its own, such as {name}__NAME"
+    raise HostError(f"{path}: Values.{name} must be a string, found {json_type(value)}: {advice}.")

@@ -62,7 +62,6 @@ def test_both_spellings_of_one_name_in_the_file_reach_the_app_which_refuses_them
         (True, "a boolean"),
         (None, "null"),
         (["a"], "an array"),
-        ({"a": "b"}, "an object"),
         (1.5, "a number"),
     ],
 )
@@ -73,6 +72,28 @@ def test_a_value_that_is_not_a_string_is_refused_with_file_and_key(tmp_path: Pat
         filled(tmp_path)
 
     assert str(refusal.value) == f"{path}: Values.LIMIT must be a string, found {found}: put it in double quotes."
+
+
+def test_settings_in_sections_are_refused_with_how_to_write_them(tmp_path: Path) -> None:
+    path = write_settings(tmp_path, {"Values": {"ChokaQ": {"Retry": {"MaxAttempts": "5"}}}})
+
+    with pytest.raises(HostError) as refusal:
+        filled(tmp_path)
+
+    assert str(refusal.value) == (
+        f"{path}: Values.ChokaQ must be a string, found an object: "
+        "give each of its members a line of its own, such as ChokaQ__NAME."
+    )
+
+
+@pytest.mark.parametrize("name", ["ChokaQ", "ChokaQ__Retry__MaxAttempts", "chokaq:retry:maxattempts"])
+def test_settings_beside_the_values_are_refused(tmp_path: Path, name: str) -> None:
+    path = write_settings(tmp_path, {"IsEncrypted": False, "Host": {"LocalHttpPort": 7071}, "Values": {}, name: "5"})
+
+    with pytest.raises(HostError) as refusal:
+        filled(tmp_path)
+
+    assert str(refusal.value) == f"{path}: {name} stands beside Values, where nobody reads it: put it into Values."
 
 
 def test_encrypted_settings_are_refused(tmp_path: Path) -> None:

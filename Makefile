@@ -25,6 +25,7 @@ help: ## List the targets
 install: $(VENV)/.dev ## Make the virtual environment with all that development needs
 
 run: $(VENV)/.local ## Run the app at http://localhost:7071 (PORT=8080: another port; WAKES=azurite: through a real queue)
+	$(if $(filter-out azurite,$(WAKES)),$(error WAKES=$(WAKES) is not known: leave it out, or give WAKES=azurite))
 	@$(if $(filter azurite,$(WAKES)),$(BIN)/python -m tests.support.azurite run --,exec) \
 		$(BIN)/python -m chokaq_core.localhost --port $(PORT)
 

@@ -89,7 +89,8 @@ def _claim(step: Callable[[], None], listening: socket.socket, address: str) -> 
     except OSError as error:
         listening.close()
         if error.errno == errno.EADDRINUSE:
-            raise HostError(f"{address} is in use: stop what listens there, or choose another --port.") from error
+            advice = "stop what listens there, or choose another --port (PORT= with make)"
+            raise HostError(f"{address} is in use: {advice}.") from error
         raise HostError(f"Cannot listen at {address}: {error.strerror}.") from error
 
 

@@ -210,7 +210,9 @@ def test_a_port_in_use_is_told_in_one_line_and_exit_code_2(tmp_path: Path) -> No
         ended = run_to_end(write_app(tmp_path, APP), "--port", str(port))
 
     assert ended.returncode == 2
-    assert ended.stderr == (f"error: 127.0.0.1:{port} is in use: stop what listens there, or choose another --port.\n")
+    assert ended.stderr == (
+        f"error: 127.0.0.1:{port} is in use: stop what listens there, or choose another --port (PORT= with make).\n"
+    )
     assert ended.stdout == ""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from chokaq_core.config.check import run_check
-from chokaq_core.console import arguments, dlq, doctor, enqueueing, jobs, queues, schema
+from chokaq_core.console import arguments, dlq, doctor, enqueueing, jobs, queues, schema, watching
 from chokaq_core.console.opening import enter, settle
 from chokaq_core.domain.value import Value
 
@@ -55,6 +55,9 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("queues resume", "let a queue go on", queues.change_arguments, queues.run_resume),
     Command("queues set", "set limits of a queue", queues.set_arguments, queues.run_set),
+    Command("circuits list", "list circuits: types that are held back", arguments.answer, watching.run_circuits),
+    Command("workers list", "list workers with their last heartbeats", arguments.answer, watching.run_workers),
+    Command("timers list", "list timers with their last runs", arguments.answer, watching.run_timers),
     Command("dlq summary", "group the newest dead jobs by their errors", dlq.summary_arguments, dlq.run_summary),
     Command("dlq export", "write dead jobs to a file", dlq.export_arguments, dlq.run_export),
     Command("enqueue", "store one job", enqueueing.enqueue_arguments, enqueueing.run_enqueue),

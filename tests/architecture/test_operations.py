@@ -43,7 +43,8 @@ KINDS = {
 LEVELS = {logging.DEBUG: "debug", logging.INFO: "info", logging.WARNING: "warning", logging.ERROR: "error"}
 
 RUNBOOKS = {
-    "Queue lag", "Worker unhealthy", "SQL unhealthy", "Silent timers", "DLQ spike", "Fatal errors",
+    "Queue lag", "Jobs wait, and no alarm", "Worker unhealthy", "SQL unhealthy", "Silent timers", "DLQ spike",
+    "Fatal errors",
     "Unresolved Key Vault reference, or other bad setting", "Payload defect and rejected jobs",
     "Type-key troubleshooting", "Throttled dependency", "Timeouts", "Cancellations", "Zombies", "Exhausted retries",
     "Open circuit", "Heartbeat pressure", "Transition conflicts", "Abandoned slots", "Poison wakes",

@@ -20,10 +20,11 @@ from typing import Any
 import pytest
 
 from chokaq_core.cli import main
+from chokaq_core.domain.circuit import CircuitReport, CircuitSignal
 from chokaq_core.domain.failures import ErrorFacts, FailureReason
 from chokaq_core.domain.job import NewJob
 from chokaq_core.domain.moves import dead_letter
-from chokaq_core.ports import Turn
+from chokaq_core.ports import Turn, WorkerFacts
 from chokaq_core.stores.sqlite import SqliteStore
 from tests.support.host_process import ROOT, write_app
 
@@ -205,6 +206,7 @@ def test_help_names_every_command(in_process: Callable[..., Ended], capsys: pyte
     words = " ".join(capsys.readouterr().out.split())
     for line in (
         "config check jobs list, show, cancel, resurrect, edit, purge queues list, pause, resume, set",
+        "circuits list workers list timers list",
         "dlq summary, export enqueue store one job schema apply, status, script doctor check whether",
     ):
         assert line in words
@@ -292,6 +294,29 @@ def test_queues_are_paused_resumed_and_limited(in_process: Callable[..., Ended])
     freed = in_process("queues", "set", "default", "--max-workers", "none", "--active", "no", "--json").json()[0]
     assert [freed[name] for name in ("max_workers", "zombie_timeout", "is_active")] == [None, "00:05:00", False]
     assert "default  no" in in_process("queues", "list").out
+
+
+def test_what_holds_jobs_back_and_who_is_there_is_listed(shell: Shell, in_process: Callable[..., Ended]) -> None:
+    shell.database.parent.mkdir(exist_ok=True)
+    with closing(SqliteStore(shell.database)) as store:
+        store.prepare()
+        store.register(WorkerFacts("worker-1", "host", 4))
+        store.timer_started("rescue")
+        store.timer_finished("rescue", "0 recovered, 0 buried", has_succeeded=True)
+        store.enqueue([NewJob(id="a", type_key="note.keep.v1", payload="{}")])
+        (claimed,) = store.turn(Turn("worker-1", 1, want=1)).claimed
+        failure = CircuitReport("note.keep.v1", "a", claimed.circuit_generation, CircuitSignal.FAILURE)
+        store.turn(Turn("worker-1", 2, reports=(failure,)))
+
+    (worker,) = in_process("workers", "list", "--json").json()
+    (timer,) = in_process("timers", "list", "--json").json()
+
+    assert (worker["worker_id"], worker["state"], worker["capacity"]) == ("worker-1", "running", 4)
+    assert "is_alive" not in worker
+    assert (timer["name"], timer["last_outcome"]) == ("rescue", "0 recovered, 0 buried")
+    assert "worker-1   running  4" in in_process("workers", "list").out
+    (circuit,) = in_process("circuits", "list", "--json").json()
+    assert (circuit["type"], circuit["state"], circuit["failures"]) == ("note.keep.v1", "closed", 1)
 
 
 def test_dead_jobs_are_summed_up_and_exported(shell: Shell, tmp_path: Path) -> None:

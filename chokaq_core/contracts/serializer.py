@@ -141,17 +141,34 @@ _RULES: Mapping[str, str] = {
 """What pydantic says in words of Python, by its types of errors."""
 
 
+MAX_NAME, MAX_RULE = 200, 2_000
+"""
+Characters of a caller's name for a field, and of a validator's words, that an error repeats: both may hold what was
+sent, and each of a hundred errors names the whole way to its field.
+"""
+
+
 def rule_of(problem: ErrorDetails) -> str:
     """
     What pydantic found as a rule for whoever sent it: without the prefix that stands before a validator's own words.
     """
-    return _RULES.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
+    return _RULES.get(problem["type"]) or _cut(problem["msg"].removeprefix("Value error, "), MAX_RULE)
+
+
+def path_of(problem: ErrorDetails, *above: str) -> str:
+    """
+    Where pydantic found it, as names with dots between them.
+    """
+    return ".".join([*above, *(_cut(str(part), MAX_NAME) for part in problem["loc"])])
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}…"
 
 
 def _problems(error: ValidationError) -> Iterator[FieldProblem]:
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
-        path = ".".join(["payload", *(str(part) for part in problem["loc"])])
-        yield FieldProblem(path, rule_of(problem))
+        yield FieldProblem(path_of(problem, "payload"), rule_of(problem))
 
 
 def _fault(culprit: str, error: Exception) -> str:

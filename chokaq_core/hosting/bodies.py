@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import azure.functions as func
 
-from chokaq_core.contracts.serializer import rule_of
+from chokaq_core.contracts.serializer import path_of, rule_of
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError
 from chokaq_core.hosting import json_text
 from chokaq_core.hosting.problems import problem
@@ -49,7 +49,7 @@ def refusal_of(error: ValidationError) -> InvalidJobError:
     What a model has against its input, field by field.
     """
     return InvalidJobError(
-        FieldProblem(".".join(str(part) for part in e["loc"]) or "body", rule_of(e))
+        FieldProblem(path_of(e) or "body", rule_of(e))
         for e in error.errors(include_url=False, include_context=False, include_input=False)
     )
 

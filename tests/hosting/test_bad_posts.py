@@ -93,6 +93,23 @@ def test_a_job_with_very_many_faults_is_answered_in_few_words(
     assert example_host.get("/api/jobs/refused-1").status_code == 404
 
 
+@pytest.mark.parametrize(
+    "job",
+    [
+        _job(payload={**EMAIL, "n" * 100_000: 1}),
+        _job(payload={**EMAIL, "to": "a" * 100_000}),
+        _job(**{"n" * 100_000: 1}),
+    ],
+    ids=["name in the payload", "value that the model refuses", "name in the envelope"],
+)
+def test_an_answer_repeats_no_long_text_of_its_caller(example_host: HostProcess, job: dict[str, Any]) -> None:
+    answer = example_host.post("/api/jobs", job)
+
+    assert answer.status_code == 400
+    (problem,) = answer.json()["errors"]
+    assert len(problem["field"]) + len(problem["rule"]) < 3_000
+
+
 @pytest.mark.case("C-022")
 @pytest.mark.case("C-025")
 @pytest.mark.case("C-026")

@@ -95,7 +95,8 @@ class Catalog:
         """
         registration = self.find(type_key)
         if registration is None:
-            rule = f"{type_key[:255]!a} is not a registered type of this app"
+            advice = "mind the spelling, or register a handler for it"
+            rule = f"{type_key[:255]!a} is not a registered type of this app; {advice}"
             raise InvalidJobError([FieldProblem("type", rule, "unknown_type")])
         return registration
 

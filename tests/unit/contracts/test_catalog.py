@@ -96,7 +96,7 @@ def test_an_unknown_type_is_not_found_and_nothing_is_imported_for_it(type_key: s
 def test_an_unknown_type_is_refused_with_its_key_in_the_text(type_key: str, shown: str) -> None:
     with pytest.raises(InvalidJobError) as caught:
         CATALOG.require(type_key)
-    rule = f"{shown} is not a registered type of this app"
+    rule = f"{shown} is not a registered type of this app; mind the spelling, or register a handler for it"
     assert caught.value.problems == (FieldProblem("type", rule, "unknown_type"),)
 
 

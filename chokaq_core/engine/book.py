@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from chokaq_core.domain.moves import Settlement
     from chokaq_core.engine.run import Run
 
+NEVER = float("inf")
+"""A time that does not come."""
+
 LeaseKey = tuple[str, int]
 """Job id and lease number."""
 
@@ -76,6 +79,8 @@ class Book:
     The contents of the ledger, which guards it with its lock.
 
     Attributes:
+        capacity: how many jobs run at once.
+        is_stopping: the engine was told to stop: no more claims, for good.
         live: runs whose row is this worker's and not decided yet.
         abandoned: runs whose row is decided and whose handler goes on all the same; each holds a slot.
         fetched: jobs that wait here for a slot.
@@ -88,6 +93,8 @@ class Book:
         turns_answered: the number of the last one whose answer is entered here.
     """
 
+    capacity: int
+    is_stopping: bool = False
     live: dict[str, Run] = field(default_factory=dict)
     abandoned: dict[str, Run] = field(default_factory=dict)
     fetched: deque[ClaimedJob] = field(default_factory=deque)
@@ -111,6 +118,24 @@ class Book:
         Whether anything runs or waits to be stored.
         """
         return bool(self.live or self.ended or self.settlements or self.in_turn)
+
+    def free_slots(self) -> int:
+        """
+        Slots that no handler holds; below zero after the capacity was lowered.
+        """
+        return self.capacity - len(self.live) - len(self.abandoned)
+
+    def is_clogged(self) -> bool:
+        """
+        Whether every slot is taken by a handler that was told to stop and goes on.
+        """
+        return len(self.abandoned) >= self.capacity
+
+    def seconds_to_stuck(self, now: float) -> float:
+        """
+        Seconds until the last of the abandoned handlers has had its time to stop.
+        """
+        return max((run.stuck_at for run in self.abandoned.values()), default=now) - now
 
     def answer_turn(self) -> None:
         """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import timedelta
 
-    from chokaq_core.engine.ledger import Ledger
+    from chokaq_core.engine.holdings import Holdings
     from chokaq_core.engine.watch import Watch
     from chokaq_core.policy.heartbeat import HeartbeatRules
     from chokaq_core.ports import BeatAnswer, Events, HeldJob, JobStore, Progress
@@ -48,7 +48,7 @@ class Heartbeat:
         *,
         worker_id: str,
         store: JobStore,
-        ledger: Ledger,
+        ledger: Holdings,
         watch: Watch,
         rules: HeartbeatRules,
         stray_delay: timedelta,

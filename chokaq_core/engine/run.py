@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 LONGEST_TIMEOUT_SECONDS = threading.TIMEOUT_MAX
 """No thread can wait longer than this (292 years), so a longer timeout counts as this one."""
+STUCK_SECONDS = 2.0
+"""How long handlers that were told to stop may go on before a worker whose every slot they hold counts as exhausted."""
 
 
 class StopReason(StrEnum):
@@ -100,6 +102,13 @@ class Run:
         Wall-clock time in the slot so far, or until the handler ended.
         """
         return ((self.ended_at or time.monotonic()) - self.begun_at) * 1000
+
+    @property
+    def stuck_at(self) -> float:
+        """
+        From when on the handler of an abandoned run has had its time to stop, on the monotonic clock.
+        """
+        return (self.abandoned_at or 0.0) + STUCK_SECONDS
 
     def context(self) -> JobContext:
         """

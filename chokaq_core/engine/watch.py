@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from chokaq_core.domain.events import Event, EventName
 
 if TYPE_CHECKING:
-    from chokaq_core.engine.ledger import Ledger
+    from chokaq_core.engine.holdings import Holdings
     from chokaq_core.engine.run import Run
     from chokaq_core.ports import Events
 
@@ -22,7 +22,7 @@ class Watch:
     The body of the watch thread. It sleeps until the nearest moment it knows of.
     """
 
-    def __init__(self, ledger: Ledger, events: Events) -> None:
+    def __init__(self, ledger: Holdings, events: Events) -> None:
         self._ledger = ledger
         self._events = events
         self._look_again = threading.Event()

@@ -13,7 +13,6 @@ import pytest
 
 from chokaq_core.contracts import Profile
 from chokaq_core.domain.value import replace
-from chokaq_core.engine import ledger
 from chokaq_core.policy.circuit import CircuitRules
 from chokaq_core.ports import Store
 from chokaq_core.stores.sqlite import SqliteStore
@@ -108,7 +107,7 @@ def open_rig(
 
     Asks for every kind of store, so that engines end before the stores that they may be on.
     """
-    monkeypatch.setattr(ledger, "STUCK_SECONDS", 0.1)
+    monkeypatch.setattr("chokaq_core.engine.run.STUCK_SECONDS", 0.1)
     own_store = store
     rigs: list[Rig] = []
 

@@ -194,6 +194,13 @@ def _past_the_budget(ledger: Ledger, seconds: Seconds, *deadlines: float) -> lis
     return runs
 
 
+def _is_look_due(ledger: Ledger, seconds: Seconds) -> bool:
+    """
+    Whether the store thread would look for work now; `next_work` would wait for ever where it would not.
+    """
+    return ledger._room.seconds_to_look(seconds.now) == 0  # noqa: SLF001
+
+
 def test_past_the_budget_only_jobs_are_claimed_that_end_before_the_longest_one_that_runs() -> None:
     seconds = Seconds()
     ledger = _ledger(seconds, capacity=4, prefetch=2)
@@ -224,11 +231,11 @@ def test_past_the_budget_nobody_looks_once_no_job_is_short_enough() -> None:
     ledger = _ledger(seconds)
     ledger.arrive()
     (run,) = _past_the_budget(ledger, seconds, 6.1)
-    assert ledger._is_look_due()  # noqa: SLF001 - `next_work` would wait for ever where none is due
+    assert _is_look_due(ledger, seconds)
 
     seconds.now += 0.2
 
-    assert not ledger._is_look_due()  # noqa: SLF001
+    assert not _is_look_due(ledger, seconds)
     ledger.run_ended(run, Succeeded())
     work = ledger.next_work()
     assert work is not None
@@ -278,7 +285,7 @@ def test_without_anything_that_runs_the_budget_is_the_end() -> None:
     ledger.arrive()
     _past_the_budget(ledger, seconds)
 
-    assert not ledger._is_look_due()  # noqa: SLF001 - `next_work` would wait for ever where none is due
+    assert not _is_look_due(ledger, seconds)
 
 
 def test_all_that_is_held_or_about_to_be_stored_is_accounted_for() -> None:

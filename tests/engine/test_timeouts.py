@@ -12,7 +12,6 @@ from chokaq_core.domain.events import EventName
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import HotJob, Status
 from chokaq_core.domain.value import replace
-from chokaq_core.engine import ledger
 from chokaq_core.engine.scans import Rescue
 from chokaq_core.hosting.health import workforce
 from chokaq_core.policy.backoff import RetryRules
@@ -219,7 +218,7 @@ def test_fetched_jobs_go_back_when_every_slot_is_abandoned(open_rig: OpenRig, ga
 def test_handlers_that_stop_soon_after_their_timeout_do_not_count_as_stuck(
     open_rig: OpenRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger, "STUCK_SECONDS", 30.0)
+    monkeypatch.setattr("chokaq_core.engine.run.STUCK_SECONDS", 30.0)
     told: list[str] = []
 
     async def work(job: Note) -> str:

@@ -126,8 +126,9 @@ class SteppedLedger(Ledger):
         What there is to do now.
         """
         with self._has_work:
-            has_work = self._book.ended or self._book.settlements or self._has_startable() or self._is_look_due()
-            return self._take_work() if has_work else None
+            now, has_ended = self._monotonic(), self._book.ended or self._book.settlements
+            has_work = has_ended or self._room.has_startable(now) or self._room.seconds_to_look(now) == 0
+            return self._take_work(now) if has_work else None
 
     def is_over(self, visit: Visit) -> bool:
         """
@@ -141,7 +142,8 @@ class SteppedLedger(Ledger):
         How long until time alone gives something to do.
         """
         with self._has_work:
-            waits = (self._seconds_to_look(), self._visits.patience(visit, self._monotonic()))
+            now = self._monotonic()
+            waits = (self._room.seconds_to_look(now), self._visits.patience(visit, now))
             return min((wait for wait in waits if wait is not None), default=None)
 
 

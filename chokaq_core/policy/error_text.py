@@ -7,6 +7,7 @@ from __future__ import annotations
 import traceback
 
 from chokaq_core.domain.failures import ErrorFacts
+from chokaq_core.policy.secret_text import without_secrets
 
 MAX_TYPE_CHARACTERS = 200
 MAX_MESSAGE_CHARACTERS = 2_000
@@ -18,6 +19,8 @@ _CUT = "\n… cut …\n"
 def error_facts(error: BaseException) -> ErrorFacts:
     """
     Type, message and traceback of an exception, cut to fit, with NULs and lone surrogates made visible.
+
+    Operators and producers read it, so values that look like secrets are replaced.
     """
     kind = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
     return text_facts(kind, _message(error), _traceback(error))
@@ -47,7 +50,8 @@ def _fit(text: str, limit: int) -> str:
     """
     At most `limit` characters, head and tail kept: the tail of a traceback names the error.
     """
-    clean = storable(text)
+    # Before the cut, which could part a secret from its name.
+    clean = without_secrets(storable(text))
     if len(clean) <= limit:
         return clean
     keep = limit - len(_CUT)

@@ -10,27 +10,21 @@ import re
 import traceback
 from pathlib import PurePath
 
+from chokaq_core.policy.secret_text import SECRETS, without_secrets
+
 MAX_TEXT = 1_000
 MAX_ITEMS = 50
 MAX_DEPTH = 4
 MAX_FRAMES = 6
 MAX_CAUSES = 5
 
-MASK = "***"
-
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 # Whatever could break a line, hide text or fail to be encoded: controls, separators, text direction, lone surrogates.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 
-# What drivers and SDKs quote of a connection string. Names of servers are left out too: a log is read by many.
-# These three are kept as text: `re` compiles a pattern at its first use, which most processes never come to.
-_ASSIGNMENT = r"""(?ix)
-    \b(pwd|password|passphrase|secret|client_?secret|access_?token|token|api_?key|account_?key|accountkey|sig
-        |shared_?access_?(?:key|signature)|uid|user\ ?id|user\ ?name|server|addr|address|data\ source|network\ address)
-        (\s*=\s*)(\{(?:[^}]|\}\})*\}?|"[^"]*"?|'[^']*'?|[^;,&\s][^;&\r\n]*)"""
-_BEARER = r"\b([Bb]earer\s+)\S+"
-_USER_INFO = r"(?<=://)[^/@\s]+(?=@)"
+_NAMES = rf"{SECRETS}|uid|user\ ?id|user\ ?name|server|addr|address|data\ source|network\ address"
+"""What stays out of a log: users and servers too, since it is read by many."""
 
 
 def one_line_json(value: object) -> str:
@@ -83,11 +77,7 @@ def masked(text: str) -> str:
     """
     The text with the values of passwords, keys, tokens, users and servers replaced.
     """
-    if "earer" in text:
-        text = re.sub(_BEARER, rf"\1{MASK}", text)
-    if "=" in text:
-        text = re.sub(_ASSIGNMENT, rf"\1\2{MASK}", text)
-    return re.sub(_USER_INFO, MASK, text) if "://" in text else text
+    return without_secrets(text, _NAMES)
 
 
 def error_fields(error: BaseException) -> dict[str, object]:

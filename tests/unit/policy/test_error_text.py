@@ -249,3 +249,32 @@ def test_storable_text_changes_nothing_but_what_cannot_be_stored(text: str) -> N
 @given(kind=ANY_TEXT, repeat=st.integers(min_value=1, max_value=40_000))
 def test_no_length_passes_the_limits(kind: str, repeat: int) -> None:
     assert is_storable(text_facts(kind * 50, "ab\x00\ud800" * repeat))
+
+
+@pytest.mark.parametrize(
+    "text,kept",
+    [
+        (
+            "Login failed; Server=db.example.net;Pwd=s3cret;",
+            "Login failed; Server=db.example.net;Pwd=***;",
+        ),
+        (
+            "401 for https://acc.example.net/q?sv=1&sig=s3cret&se=2",
+            "401 for https://acc.example.net/q?sv=1&sig=***&se=2",
+        ),
+        ("refused: Authorization: Bearer s3cret", "refused: Authorization: Bearer ***"),
+        ("no route to amqps://user:s3cret@host/path", "no route to amqps://***@host/path"),
+    ],
+)
+def test_a_secret_that_an_error_quotes_is_not_kept_and_the_rest_is(text: str, kept: str) -> None:
+    found = error_facts(raised(OSError(text)))
+
+    assert found.message == kept
+    assert found.details.endswith(f"OSError: {kept}\n")
+    assert "s3cret" not in found.details
+
+
+def test_a_secret_at_the_cut_is_not_kept_either() -> None:
+    text = "x" * 985 + " password=" + "s3cret" * 200 + ";" + "y" * 2_000
+
+    assert "s3cret" not in text_facts("Kind", text).message

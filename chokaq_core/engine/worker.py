@@ -4,12 +4,7 @@ The engine: one for each process, started at the first visit, shared by overlapp
 
 from __future__ import annotations
 
-import os
-import socket
-import sys
 import threading
-import time
-import uuid
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,21 +19,22 @@ from chokaq_core.engine.heartbeat import Heartbeat
 from chokaq_core.engine.home import Home
 from chokaq_core.engine.idempotency import Idempotency
 from chokaq_core.engine.ledger import Ledger
+from chokaq_core.engine.own_threads import OwnThreads
 from chokaq_core.engine.pending_turn import job_ref
 from chokaq_core.engine.producer import Producer
 from chokaq_core.engine.reach import Reach
 from chokaq_core.engine.run import Run, Stop, StopReason
-from chokaq_core.engine.thread_names import OWN_THREADS
 from chokaq_core.engine.turns import RunRules, StoreThread
 from chokaq_core.engine.untraced import Untraced
 from chokaq_core.engine.waker import Waker, is_work_left
 from chokaq_core.engine.watch import Watch
+from chokaq_core.engine.worker_row import WorkerRow, new_worker_id
 from chokaq_core.policy.backoff import RetryRules
 from chokaq_core.policy.envelope import EnvelopeLimits
 from chokaq_core.policy.heartbeat import HeartbeatRules
 from chokaq_core.policy.idempotency import IdempotencyRules
 from chokaq_core.policy.running import ExecutionRules, WorkerRules
-from chokaq_core.ports import WorkerFacts, WorkerState
+from chokaq_core.ports import WorkerState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,8 +43,6 @@ if TYPE_CHECKING:
     from chokaq_core.contracts.middleware import Middleware
     from chokaq_core.ports import ClaimStore, Events, JobStore, Tracing, WakeSender
 
-SWITCH_INTERVAL_SECONDS = 0.0005
-"""How long a thread may keep the interpreter; the default of 5 ms lets 16 spinning handlers starve the heartbeat."""
 UNANSWERED_WAKE = timedelta(minutes=1)
 """When somebody should come back after a visit that ended without an answer: it may have claimed jobs, and nobody else
 can tell those from jobs that run."""
@@ -114,6 +108,7 @@ class Engine:
         self._ledger = Ledger(rules.worker, shortest_timeout)
         self._waker = Waker(wakes, events, is_work_left=partial(is_work_left, store))
         self._reach = Reach(self.worker_id, events)
+        self._row = WorkerRow(self.worker_id, store, self._reach)
         self._home = Home()
         self.producer = Producer(
             store=store,
@@ -162,8 +157,8 @@ class Engine:
             enqueue=self.producer.enqueue,
         )
         self._lock = threading.Lock()
-        self._threads: list[threading.Thread] = []
-        self._is_registered = False
+        bodies = {"store": self._store_thread.run, "heartbeat": self._heartbeat.run, "watch": self._watch.run}
+        self._threads = OwnThreads(bodies, rules.worker.retry_base_delay, events, self._facts)
 
     def attend(self) -> None:
         """
@@ -177,8 +172,8 @@ class Engine:
         """
         self._home.check()
         with self._lock:
-            self._start_threads()
-            if not self._register():
+            self._threads.start()
+            if not self._row.register(self._ledger.capacity):
                 return
             # Under the lock, so that nobody parks the engine between these two.
             visit = self._ledger.arrive()
@@ -210,9 +205,7 @@ class Engine:
             return
         self._events.publish([Event(EventName.WORKER_CAPACITY_CHANGED, facts={**self._facts(), "before": before})])
         with self._lock:
-            if self._is_registered:
-                self._is_registered = False
-                self._register()
+            self._row.change_capacity(self._ledger.capacity)
 
     def stop(self) -> bool:
         """
@@ -224,18 +217,18 @@ class Engine:
         """
         self._events.publish([Event(EventName.PROCESSING_TASK_DRAIN_STARTED, facts=self._facts())])
         self._ledger.stop()
-        if not self._threads:
+        if not self._threads.threads:
             return True
         self._release_fetched()
         if self._ledger.live():
-            self._write_row(WorkerState.DRAINING)
+            self._row.write(WorkerState.DRAINING, self._ledger.capacity)
         grace = self._rules.worker.shutdown_grace_period.total_seconds()
         is_drained = self._ledger.wait_until_settled(grace)
         if not is_drained:
             self._interrupt(self._ledger.live())
             is_drained = self._ledger.wait_until_settled(END_SECONDS)
         if is_drained:
-            self._retire()
+            self._row.retire()
             self._end_threads()
         else:
             self._tell_of_left_runs()
@@ -250,54 +243,6 @@ class Engine:
             events = [Event(EventName.PREFETCHED_JOB_RELEASE_FAILED, job_ref(job)) for job in left]
             self._events.publish(events or [Event(EventName.PREFETCHED_JOB_RELEASE_FAILED, facts=self._facts())])
 
-    def _start_threads(self) -> None:
-        """
-        Starts the engine's threads once in this process.
-        """
-        if self._threads:
-            return
-        sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL_SECONDS))
-        bodies = {
-            f"{OWN_THREADS}store": self._store_thread.run,
-            f"{OWN_THREADS}heartbeat": self._heartbeat.run,
-            f"{OWN_THREADS}watch": self._watch.run,
-        }
-        for name, body in bodies.items():
-            thread = threading.Thread(target=self._keep_going, args=(name, body), name=name, daemon=True)
-            self._threads.append(thread)
-            thread.start()
-        self._events.publish([Event(EventName.WORKER_STARTED, facts=self._facts())])
-
-    def _keep_going(self, name: str, body: Callable[[], None]) -> None:
-        """
-        Runs a thread's body again when it ends by a fault of ours.
-        """
-        while True:
-            try:
-                body()
-            except Exception as error:  # noqa: BLE001 - whatever it is, jobs still need this thread
-                facts = {**self._facts(), "thread": name}
-                self._events.publish([Event(EventName.WORKER_LOOP_STOPPED_UNEXPECTEDLY, facts=facts, error=error)])
-                time.sleep(self._rules.worker.retry_base_delay.total_seconds())
-            else:
-                return
-
-    def _register(self) -> bool:
-        """
-        Writes the worker's row at the first visit after a rest; False when the store is away.
-        """
-        self._is_registered = self._is_registered or self._write_row(WorkerState.RUNNING)
-        return self._is_registered
-
-    def _write_row(self, state: WorkerState) -> bool:
-        facts = WorkerFacts(self.worker_id, socket.gethostname()[:255], self._ledger.capacity, state)
-        try:
-            self._store.register(facts)
-        except StoreError as error:
-            self._reach.lost(error)
-            return False
-        return True
-
     def _park(self) -> None:
         """
         Leaves nothing running between visits, and sees to it that somebody comes back for what is left.
@@ -307,10 +252,10 @@ class Engine:
                 return
             is_exhausted = self._ledger.is_exhausted()
             self._heartbeat.tell_abandoned()
-            wake_in = self._retire()
+            wake_in = self._row.retire()
             if is_exhausted or self._ledger.is_busy():
                 # Its handlers still run: it is not gone, and health tells of it.
-                self._write_row(WorkerState.DRAINING)
+                self._row.write(WorkerState.DRAINING, self._ledger.capacity)
             self._rest()
         if self._ledger.is_answer_due():
             wake_in = min(wake_in or UNANSWERED_WAKE, UNANSWERED_WAKE)
@@ -319,17 +264,6 @@ class Engine:
             self._events.publish([Event(EventName.WORKER_ALL_SLOTS_ABANDONED, facts=self._facts())])
             if self._on_exhausted is not None:
                 self._on_exhausted()
-
-    def _retire(self) -> timedelta | None:
-        """
-        Takes back every promise; answers when somebody should come for what is due next.
-        """
-        self._is_registered = False
-        try:
-            return self._store.retire(self.worker_id)
-        except StoreError as error:
-            self._reach.lost(error)
-            return None
 
     def _rest(self) -> None:
         try:
@@ -345,10 +279,7 @@ class Engine:
     def _end_threads(self) -> None:
         self._heartbeat.stop()
         self._watch.look_again()
-        for thread in self._threads:
-            thread.join(END_SECONDS)
-        has_ended = not any(thread.is_alive() for thread in self._threads)
-        name = EventName.WORKER_STOPPED if has_ended else EventName.WORKER_SHUTDOWN_TIMED_OUT
+        name = EventName.WORKER_STOPPED if self._threads.join(END_SECONDS) else EventName.WORKER_SHUTDOWN_TIMED_OUT
         self._events.publish([Event(name, facts=self._facts())])
 
     def _tell_of_left_runs(self) -> None:
@@ -367,11 +298,3 @@ def _idempotency(claims: ClaimStore | None, catalog: Catalog, rules: EngineRules
             msg = f"handler of {registration.type_key!r}: its jobs are idempotent, which needs a claim store"
             raise RegistrationError(msg)
     return None
-
-
-def new_worker_id() -> str:
-    """
-    An id that is unique for each start of a process: host, process id and a random part; at most 100 characters.
-    """
-    host = "".join(c for c in socket.gethostname() if c.isascii() and (c.isalnum() or c in "._-"))[:60] or "host"
-    return f"{host}:{os.getpid()}:{uuid.uuid4().hex[:12]}"

@@ -178,7 +178,7 @@ class Rig:
         """
         Waits until neither thread that uses the store will do so by itself: both wait for a call, without a limit.
         """
-        threads = [t for t in self.engine._threads if t.name != "chokaq-watch"]  # noqa: SLF001 - nobody else knows them
+        threads = [t for t in self.engine._threads.threads if t.name != "chokaq-watch"]  # noqa: SLF001 - nobody else knows them
         wait_until(lambda: all(rests(thread) for thread in threads))
 
     @contextmanager

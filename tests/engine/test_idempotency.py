@@ -163,9 +163,13 @@ def test_a_job_that_is_cancelled_by_its_timeout_releases_its_key(
     async def run_async(job: Charge) -> None:
         await asyncio.Event().wait()
 
-    rig = open_rig(charging(run_async if is_async else run, timeout=20 * MILLISECOND), claims=store)
+    # On a busy machine a short time may be over before the key is claimed; then the next one is longer.
+    for timeout in (20 * MILLISECOND, SECOND, MINUTE):
+        rig = open_rig(charging(run_async if is_async else run, timeout=timeout), claims=store)
+        assert rig.dead(rig.run(Charge(order=str(timeout)))).reason is FailureReason.TIMEOUT
+        if answers(rig):
+            break
 
-    assert rig.dead(rig.run(Charge())).reason is FailureReason.TIMEOUT
     rig.events.wait_for(EventName.IDEMPOTENCY_CLAIM_ANSWERED, count=2)
     assert answers(rig) == ["claimed", "released"]
 

@@ -148,7 +148,8 @@ def test_a_handler_that_stops_for_the_shutdown_is_handed_back_uncharged(
     assert (job.status, job.attempt, job.interruptions, job.is_ready) == (Status.PENDING, 0, 1, True)
     assert job.worker_id is None
     assert job.attempt_errors == ()
-    assert rig.events.names(job_id)[-2:] == ["ProcessingTaskShutdownObserved", "JobShutdownRescheduled"]
+    # The handler stops as soon as it is told to, so either may be told first.
+    assert sorted(rig.events.names(job_id)[-2:]) == ["JobShutdownRescheduled", "ProcessingTaskShutdownObserved"]
 
 
 @pytest.mark.case("C-058")

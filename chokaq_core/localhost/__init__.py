@@ -12,6 +12,7 @@ Start it with `python -m chokaq_core.localhost`. Where each rule lives:
     routes.py           route templates and their matching
     schedules.py        NCRONTAB
     invocation.py       how handlers are called: threads, event loop, context
+    host_names.py       the names that this machine is called by; others are refused
     http_trigger.py     requests in, answers out
     timer_trigger.py    ticks
     queue_trigger.py    wakes: delivery, repetition, poison

@@ -11,6 +11,7 @@ from chokaq_core.domain.errors import StoreError
 from chokaq_core.domain.events import Event, EventName
 from chokaq_core.engine.scans import HEARTBEAT_TIMER, MAINTENANCE_TIMER, POLL_TIMER, RESCUE_TIMER
 from chokaq_core.hosting.single_flight import SingleFlight
+from chokaq_core.hosting.stores import prepare
 from chokaq_core.policy.health import Check, HealthStatus, Workforce, judge_saturation, judge_workers
 from chokaq_core.ports import WorkerState
 
@@ -37,9 +38,10 @@ class Health:
 
     def __init__(self, settings: Settings, open_store: Callable[[], Store], events: Events) -> None:
         self._settings = settings
+        self._open_store = open_store
         self._events = events
         self._is_failing = False
-        self._vitals = SingleFlight(lambda: open_store().vitals())
+        self._vitals = SingleFlight(self._look)
 
     def check(self) -> dict[str, Check]:
         """
@@ -57,6 +59,19 @@ class Health:
         if not vitals.schema.is_ready:
             return self._all(_schema_fault(vitals))
         return self._checks(vitals)
+
+    def _look(self) -> Vitals:
+        """
+        What the store says of itself.
+
+        Nobody applies scripts to an embedded one beforehand, and this may be the first call that it gets.
+        """
+        store = self._open_store()
+        vitals = store.vitals()
+        if vitals.schema.is_ready or self._settings.sqlserver is not None:
+            return vitals
+        prepare(store, self._events)
+        return store.vitals()
 
     def _checks(self, vitals: Vitals) -> dict[str, Check]:
         rules = self._settings.health

@@ -219,11 +219,22 @@ def test_with_the_default_settings_the_answer_is_due_half_a_second_before_the_fi
 @pytest.mark.case("C-062")
 def test_a_schema_that_is_missing_says_what_is_missing(tmp_path: Path) -> None:
     empty = SqliteStore()
+    server = "Server=db.example.net;Database=jobs;Trusted_Connection=yes"
 
-    status, body = _answer(_on(_core(tmp_path), empty))
+    status, body = _answer(_on(_core(tmp_path, SqlServer__ConnectionString=server), empty))
 
     assert status == 503
     assert "missing tables: JobsHot, JobsArchive, JobsDLQ" in body["checks"]["chokaq_worker"]["description"]
+    empty.close()
+
+
+def test_the_first_look_at_an_embedded_store_makes_its_schema(tmp_path: Path) -> None:
+    empty = SqliteStore()
+
+    status, body = _answer(_on(_core(tmp_path), empty))
+
+    assert (status, body["status"]) == (200, "Healthy")
+    assert empty.vitals().schema.is_ready
     empty.close()
 
 

@@ -4,6 +4,7 @@ Celery on Redis without results, gossip, mingling and heartbeats; for tasks that
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 import warnings
@@ -15,6 +16,7 @@ from celery.worker import state
 from redis import Redis
 
 PREFETCH = 64
+_numbers = itertools.count(1)
 
 
 class CeleryContender:
@@ -44,7 +46,8 @@ class CeleryContender:
             """
             self._run(n)
 
-        self._task = self._app.task(run, name="noop")
+        # A name of its own, since Celery goes on with the task that had a name first, whatever the app.
+        self._task = self._app.task(run, name=f"noop-{next(_numbers)}")
 
     def enqueue_each(self, count: int) -> None:
         """

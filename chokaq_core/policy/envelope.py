@@ -31,14 +31,15 @@ MAX_DELAY = timedelta(days=366 * 1000)
 _QUEUE_RULE = "1 to 255 characters of a-z, 0-9, '.', '_' and '-', the first a letter or digit"
 _JOB_ID_RULE = "1 to 50 characters of A-Z, a-z, 0-9, '.', '_', '~' and '-'"
 _QUEUE = re.compile(r"[a-z0-9][a-z0-9._-]{0,254}")
-_JOB_ID = re.compile(r"[A-Za-z0-9._~-]{1,50}")
+# Plain text where few calls need it: the first of them compiles it, and no start of a process does.
+_JOB_ID = r"[A-Za-z0-9._~-]{1,50}"
 _DOTS = (".", "..")
 """Steps in an address (RFC 3986, 5.2.4): clients resolve them away before they send it."""
 _TYPE_KEY = re.compile(r"[!-~]{1,255}")
-_TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_TRACE_PARENT = r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 # Possessive, and the end of the text closes a string too: no text is scanned twice, however many quotes it holds.
-_STRING_LITERAL = re.compile(r'"(?:[^"\\]++|\\.?)*+(?:"|\Z)', re.DOTALL)
-_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_STRING_LITERAL = r'(?s)"(?:[^"\\]++|\\.?)*+(?:"|\Z)'
+_ESCAPED_SURROGATE = r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 
 
 class EnvelopeLimits(Value):
@@ -102,7 +103,7 @@ def is_job_id(text: str) -> bool:
     """
     Whether a text could be the id of a job; no store holds any other.
     """
-    return _JOB_ID.fullmatch(text) is not None and text not in _DOTS
+    return re.fullmatch(_JOB_ID, text) is not None and text not in _DOTS
 
 
 def envelope_problems(envelope: Envelope, limits: EnvelopeLimits) -> Iterator[FieldProblem]:
@@ -264,8 +265,8 @@ def _text(field: str, value: str | None, limit: int) -> Iterator[FieldProblem]:
         yield FieldProblem(field, "contains a lone surrogate, which is not valid text; remove it")
 
 
-def _pattern(field: str, value: object, pattern: re.Pattern[str], rule: str) -> Iterator[FieldProblem]:
-    if not isinstance(value, str) or pattern.fullmatch(value) is None:
+def _pattern(field: str, value: object, pattern: str | re.Pattern[str], rule: str) -> Iterator[FieldProblem]:
+    if not isinstance(value, str) or re.fullmatch(pattern, value) is None:
         yield FieldProblem(field, f"must be {rule}; got {_shown(value)}")
 
 
@@ -285,10 +286,10 @@ def _has_escaped_lone_surrogate(payload: str) -> bool:
     """
     Whether the JSON text escapes half of a surrogate pair. Most texts hold no such escape and are not parsed.
     """
-    if "\\u" not in payload or _ESCAPED_SURROGATE.search(payload) is None:
+    if "\\u" not in payload or re.search(_ESCAPED_SURROGATE, payload) is None:
         return False
     try:
-        literals = (json.loads(literal.group()) for literal in _STRING_LITERAL.finditer(payload))
+        literals = (json.loads(literal.group()) for literal in re.finditer(_STRING_LITERAL, payload))
         return any("\ud800" <= character <= "\udfff" for literal in literals for character in literal)
     except ValueError:
         return False
@@ -301,7 +302,7 @@ def _depth(payload: str) -> int:
     if payload.count("[") + payload.count("{") <= MAX_DEPTH:
         return 0
     depth = deepest = 0
-    for character in _STRING_LITERAL.sub("", payload):
+    for character in re.sub(_STRING_LITERAL, "", payload):
         if character in "[{":
             depth += 1
             deepest = max(deepest, depth)

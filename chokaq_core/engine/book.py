@@ -182,8 +182,6 @@ class Book:
         """
         The cancel that came before this run, unless it is too old.
         """
-        if not self.cancels:
-            return None
         cancel = self.cancels.pop((run.lease.job_id, run.lease.number), None)
         return cancel if cancel is not None and cancel.expires_at > now else None
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from chokaq_core.engine.run import Run
     from chokaq_core.ports import Turn, TurnAnswer
 
+# Before Python 3.12 a member of an enum is looked up by code in Python each time that it is named.
+_STARTED = EventName.JOB_STARTED
+
 
 class PendingTurn(Value):
     """
@@ -85,7 +88,7 @@ def starts(runs: Iterable[Run]) -> Iterator[Event]:
     """
     for run in runs:
         lag_ms = (run.job.claimed_at - run.job.due_at).total_seconds() * 1000
-        yield Event(EventName.JOB_STARTED, run.ref, {"lag_ms": max(0.0, lag_ms)})
+        yield Event(_STARTED, run.ref, {"lag_ms": max(0.0, lag_ms)})
 
 
 def cancel_told(run: Run) -> Event:

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from chokaq_core.policy.after_failure import Verdict
     from chokaq_core.policy.backoff import RetryRules
 
+# Before Python 3.12 a member of an enum is looked up by code in Python each time that it is named.
+_COMPLETE = Move.COMPLETE
+
 
 class Ended(Value):
     """
@@ -50,9 +53,6 @@ def settle(run: Run, outcome: Outcome, rules: RetryRules, now: datetime) -> Ende
     """
     Decides what follows an outcome and builds the settlement for it.
     """
-    if isinstance(outcome, Succeeded):
-        # What nearly every run comes to depends on nothing else.
-        return Ended(run, outcome, moves.complete(run.lease, run.duration_ms, outcome.result, outcome.note))
     own = run.registration.max_attempts if run.registration is not None else None
     facts = AttemptFacts(run.attempt, own or rules.max_attempts, run.job.lifetime_start_at, now)
     verdict = decide(outcome, facts, rules, random.random())  # noqa: S311 - jitter, not a secret
@@ -64,8 +64,6 @@ def event_of(ended: Ended, *, is_stale: bool, is_cancelled: bool) -> Event:
     The event for a settlement, given what the store said of it.
     """
     move, facts = ended.settlement.move, _facts(ended)
-    if move is Move.COMPLETE and not is_stale and not is_cancelled:
-        return Event(EventName.JOB_SUCCEEDED_ARCHIVED, ended.run.ref, facts)
     if is_stale:
         return Event(EventName.STATE_TRANSITION_NOT_APPLIED, ended.run.ref, {**facts, "transition": str(move)})
     if is_cancelled:
@@ -76,6 +74,8 @@ def event_of(ended: Ended, *, is_stale: bool, is_cancelled: bool) -> Event:
 
 def _settlement(run: Run, outcome: Outcome, verdict: Verdict) -> Settlement:
     lease, delay = run.lease, verdict.delay
+    if verdict.move is _COMPLETE and isinstance(outcome, Succeeded):
+        return moves.complete(lease, run.duration_ms, outcome.result, outcome.note)
     match verdict.move:
         case Move.RETRY if delay is not None:
             return moves.retry(lease, delay, error_of(outcome))
@@ -154,8 +154,6 @@ def _facts(ended: Ended) -> dict[str, object]:
     What is told of the end of a run; the fact `outcome` marks the event as such, and no other event has it.
     """
     settlement = ended.settlement
-    if type(ended.outcome) is Succeeded and settlement.duration_ms is not None:
-        return {"outcome": _OUTCOMES[Succeeded], "duration_ms": round(settlement.duration_ms, 3)}
     duration_ms = settlement.duration_ms if settlement.duration_ms is not None else ended.run.duration_ms
     facts: dict[str, object] = {"outcome": _OUTCOMES[type(ended.outcome)], "duration_ms": round(duration_ms, 3)}
     if settlement.delay is not None:

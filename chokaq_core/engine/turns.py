@@ -16,7 +16,7 @@ from chokaq_core.domain import moves
 from chokaq_core.domain.circuit import Circuit, CircuitReport, CircuitSignal, CircuitState
 from chokaq_core.domain.errors import StoreError
 from chokaq_core.domain.events import Event, EventName
-from chokaq_core.domain.failures import FailureReason, Succeeded
+from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import ClaimedJob, Status
 from chokaq_core.domain.value import Value
 from chokaq_core.engine.pending_turn import PendingTurn, cancel_told, starts
@@ -28,7 +28,7 @@ from chokaq_core.policy.error_text import error_facts
 from chokaq_core.ports import MAX_BATCH, Turn, TurnAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from chokaq_core.contracts.catalog import Catalog
     from chokaq_core.contracts.profile import Registration
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from chokaq_core.policy.running import ExecutionRules
     from chokaq_core.ports import Events, JobStore
 
+# Before Python 3.12 a member of an enum is looked up by code in Python each time that it is named.
+_PROCESSING, _FAILURE = Status.PROCESSING, CircuitSignal.FAILURE
 MAX_PAUSE_SECONDS = 60.0
 BUSY_ELSEWHERE_DELAY = timedelta(seconds=30)
 """How long a job is put off while a thread of its own earlier run still goes on here."""
@@ -129,13 +131,13 @@ class StoreThread:
         now = self._now()
         ended = tuple(self._ended(run, outcome, now) for run, outcome in work.ended)
         releases = (moves.release(job.lease) for job in work.unfetched)
-        held_back = [job for job in work.starts if self._is_held_back(job)] if self._circuits else []
+        held_back = [job for job in work.starts if self._is_held_back(job)]
         put_off = (moves.postpone(job.lease, self._rules.retry.circuit_breaker_delay) for job in held_back)
         turn = Turn(
             worker_id=self._worker_id,
             seq=self._seq,
             settlements=(*(e.settlement for e in ended), *work.settlements, *releases, *put_off),
-            starts=tuple(job.lease for job in work.starts if not held_back or job not in held_back),
+            starts=tuple(job.lease for job in work.starts if job not in held_back),
             want=min(work.want, MAX_BATCH),
             prefetch=min(work.prefetch, MAX_BATCH),
             after_queue=self._last_queue,
@@ -183,11 +185,12 @@ class StoreThread:
         self._clock = (answer.now, time.monotonic())
         self._circuits = {circuit.type_key: circuit for circuit in answer.circuits}
         self._last_queue = answer.last_queue
-        if answer.claimed:
-            self._give_up_former(answer.claimed)
-        processing = [job for job in answer.claimed if job.status is Status.PROCESSING]
-        fetched = [job for job in answer.claimed if job.status is Status.FETCHED]
-        runs, put_off = self._runs([*pending.started(answer), *processing])
+        processing = [job for job in answer.claimed if job.status is _PROCESSING]
+        fetched = [job for job in answer.claimed if job.status is not _PROCESSING]
+        begun = [*pending.started(answer), *processing]
+        busy = self._ledger.occupants([job.lease.job_id for job in (*begun, *fetched)])
+        self._give_up_former(busy.values(), answer.claimed)
+        runs, put_off = self._runs(begun, busy.keys())
         is_nearer, told_to_cancel = self._ledger.hold(runs, fetched)
         # Handlers come first: everything after this wakes other threads, which would be served before them.
         self._executor.start(runs)
@@ -214,41 +217,36 @@ class StoreThread:
         """
         What runs have to tell their circuits; a success has something to tell only where there were failures.
         """
-        if not self._circuits and all(type(e.outcome) is Succeeded and not e.run.job.is_probe for e in ended):
-            return ()
         told = [(e.run.job, signal_of(e.outcome)) for e in ended]
-        failing = {job.type_key for job, signal in told if signal is CircuitSignal.FAILURE} | self._circuits.keys()
+        failing = {job.type_key for job, signal in told if signal is _FAILURE} | self._circuits.keys()
         return tuple(
             CircuitReport(job.type_key, job.lease.job_id, job.circuit_generation, signal)
             for job, signal in told
             if job.is_probe or (job.type_key in failing and signal is not CircuitSignal.RELEASED)
         )
 
-    def _runs(self, jobs: Sequence[ClaimedJob]) -> tuple[list[Run], list[Settlement]]:
+    def _runs(self, jobs: Sequence[ClaimedJob], busy: Collection[str]) -> tuple[list[Run], list[Settlement]]:
         """
         Runs for the jobs; those whose own earlier handler still goes on here are put off instead.
         """
-        busy = self._ledger.occupants([job.lease.job_id for job in jobs])
-        if not busy:
-            return [self._run(job) for job in jobs], []
         runs = [self._run(job) for job in jobs if job.lease.job_id not in busy]
         return runs, [moves.postpone(job.lease, BUSY_ELSEWHERE_DELAY) for job in jobs if job.lease.job_id in busy]
 
-    def _give_up_former(self, claimed: Sequence[ClaimedJob]) -> None:
+    def _give_up_former(self, former: Iterable[Run], claimed: Sequence[ClaimedJob]) -> None:
         """
         Stops earlier runs of claimed jobs: their own leases are gone, though no heartbeat has said so yet.
 
         What came of one is not stored under the new lease, which may have the same number: a job that was purged and
         enqueued again under its id begins to count anew.
         """
-        former = self._ledger.occupants([job.lease.job_id for job in claimed]).values()
         lost = [run for run in former if self._ledger.lose(run)]
         if lost:
             self._watch.look_again()
             self._events.publish([Event(EventName.JOB_EXECUTION_LEASE_REJECTED, run.ref, _CLAIM) for run in lost])
-        now, ended = self._now(), self._ledger.drop_outlived(job.lease for job in claimed)
-        outlived = [self._ended(run, outcome, now) for run, outcome in ended]
-        self._events.publish([event_of(e, is_stale=True, is_cancelled=False) for e in outlived])
+        if outlived := self._ledger.drop_outlived(job.lease for job in claimed):
+            now = self._now()
+            ended = [self._ended(run, outcome, now) for run, outcome in outlived]
+            self._events.publish([event_of(e, is_stale=True, is_cancelled=False) for e in ended])
 
     def _run(self, job: ClaimedJob) -> Run:
         lane = (job.queue, job.type_key)
@@ -258,7 +256,7 @@ class StoreThread:
             handling = registration, self._rules.execution.timeout_for(job.queue, own)
             if registration is not None:  # so that unknown types, of which anybody may make up more, take no room
                 self._handlings[lane] = handling
-        attempt = job.attempt if job.status is Status.PROCESSING else job.attempt + 1
+        attempt = job.attempt if job.status is _PROCESSING else job.attempt + 1
         return Run(job, *handling, self._enqueue, attempt=attempt)
 
     def _wake(self, pending: PendingTurn, answer: TurnAnswer) -> None:

@@ -55,6 +55,7 @@ class Verdict(Value):
     reason: FailureReason | None = None
 
 
+_COMPLETE = Verdict(Move.COMPLETE)
 _ENDS: Mapping[type, FailureReason] = {
     Rejected: FailureReason.REJECTED,
     TimedOut: FailureReason.TIMEOUT,
@@ -72,7 +73,7 @@ def decide(outcome: Outcome, facts: AttemptFacts, rules: RetryRules, roll: float
     """
     match outcome:
         case Succeeded():
-            return Verdict(Move.COMPLETE)
+            return _COMPLETE
         case Postponed(delay=delay):
             return Verdict(Move.POSTPONE, delay=clamped(delay if _is_duration(delay) else rules.circuit_breaker_delay))
         case Interrupted():

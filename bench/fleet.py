@@ -14,17 +14,14 @@ import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import partial
 
-from chokaq_core.domain.events import Event
+from bench.rig import Silence
+from bench.wake_queue import WakeQueue
 from chokaq_core.engine.ledger import GATHER_SECONDS
 from chokaq_core.engine.scans import JOBS_FOR_ONE_WORKER, wakes_wanted
 from chokaq_core.engine.waker import Waker
 from chokaq_core.policy.running import WorkerRules
-
-WAKE_LIFE_SECONDS = 120.0
-"""How long an immediate wake waits to be taken; delayed ones never expire."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +76,6 @@ class Tally:
     database_seconds: float = 0.0
     core_seconds: float = 0.0
     instance_seconds: float = 0.0
-    executions: int = 0
-    wakes: int = 0
 
 
 class Fleet:
@@ -216,64 +211,6 @@ class Fleet:
         self.after(self.deployment.poll_seconds, self._poll)
 
 
-class Silence:
-    """
-    Takes events and leaves them there.
-    """
-
-    def publish(self, events: Sequence[Event]) -> None:
-        """
-        Takes events.
-        """
-
-
-class WakeQueue:
-    """
-    The Storage queue: messages are visible, delayed, or in the hands of an instance.
-    """
-
-    def __init__(self, fleet: Fleet) -> None:
-        self._fleet = fleet
-        self._messages: list[tuple[float, float]] = []
-        self.in_hand = 0
-
-    def send(self, *, delay: timedelta | None = None) -> None:
-        """
-        Leaves a wake.
-        """
-        self._fleet.tally.wakes += 1
-        seconds = delay.total_seconds() if delay is not None else 0.0
-        life = float("inf") if delay is not None else WAKE_LIFE_SECONDS
-        self._messages.append((self._fleet.now + seconds, self._fleet.now + life))
-        self._fleet.after(seconds, self._fleet.hand_out)
-
-    def waiting(self) -> int:
-        """
-        Visible wakes.
-        """
-        now = self._fleet.now
-        if not self._messages:
-            return 0
-        self._messages = [message for message in self._messages if now < message[1]]
-        return sum(visible_at <= now for visible_at, _ in self._messages)
-
-    def count(self) -> int:
-        """
-        All messages, as the platform counts them: hidden ones and those in hand included.
-        """
-        return self.waiting() and len(self._messages) + self.in_hand
-
-    def take(self) -> bool:
-        """
-        Takes the oldest visible wake, if there is one.
-        """
-        if not self.waiting():
-            return False
-        self._messages.remove(min(self._messages))
-        self.in_hand += 1
-        return True
-
-
 class Database:
     """
     So many cores, and one queue before them.
@@ -338,7 +275,6 @@ class Instance:
         """
         Begins a visit.
         """
-        self._fleet.tally.executions += 1
         now = self._fleet.now
         self.is_idle, self._has_worked, self._dry_since = False, False, None
         self._budget_ends_at = now + self._rules.drain_budget.total_seconds()

@@ -5,21 +5,21 @@ The book that a process's threads share, on a clock of the test's own.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from unittest import mock
 
 import pytest
 
 from chokaq_core.domain import moves
 from chokaq_core.domain.failures import Interrupted, Succeeded, TimedOut
-from chokaq_core.domain.job import ClaimedJob, EnqueueResult, Lease, Status
+from chokaq_core.domain.job import Lease, Status
 from chokaq_core.engine.ledger import Ledger
 from chokaq_core.engine.run import Run, StopReason
 from chokaq_core.engine.visits import Look
 from chokaq_core.policy.running import WorkerRules
+from tests.support.held_jobs import claimed_job, run_of
 from tests.support.polling import wait_until
 
-NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 FOUND_NOTHING = Look(is_full=False, claimed=0, seconds_to_due=None, has_open_queue=True)
 
@@ -50,27 +50,6 @@ def _ledger(seconds: Seconds, *, capacity: int = 4, prefetch: int = 0) -> Ledger
     return Ledger(rules, 5 * SECOND, monotonic=seconds)
 
 
-def _job(job_id: str, *, number: int = 1, status: Status = Status.PROCESSING) -> ClaimedJob:
-    return ClaimedJob(
-        lease=Lease(job_id, "worker-1", number),
-        queue="default",
-        type_key="t",
-        payload="{}",
-        status=status,
-        attempt=1,
-        interruptions=0,
-        due_at=NOON,
-        lifetime_start_at=NOON,
-        claimed_at=NOON,
-        created_by=None,
-        trace_parent=None,
-    )
-
-
-def _run(job_id: str, *, number: int = 1, timeout: timedelta = 60 * SECOND) -> Run:
-    return Run(_job(job_id, number=number), None, timeout, lambda *_, **__: EnqueueResult("never"), attempt=1)
-
-
 def test_a_stray_that_turns_out_to_be_held_here_is_not_put_off() -> None:
     """
     The answer to a claim came late: the heartbeat took the job for a stray meanwhile, and now it runs.
@@ -79,7 +58,7 @@ def test_a_stray_that_turns_out_to_be_held_here_is_not_put_off() -> None:
     ledger.arrive()
     ledger.add_settlements([moves.postpone(Lease("job-1", "worker-1", 1), SECOND)])
 
-    ledger.hold([_run("job-1")], [])
+    ledger.hold([run_of("job-1")], [])
     work = ledger.next_work()
 
     assert work is not None
@@ -93,7 +72,7 @@ def test_a_real_stray_is_put_off() -> None:
     stray = moves.postpone(Lease("job-1", "worker-1", 1), SECOND)
     ledger.add_settlements([stray])
 
-    ledger.hold([_run("job-1", number=2)], [])
+    ledger.hold([run_of("job-1", number=2)], [])
     work = ledger.next_work()
 
     assert work is not None
@@ -103,7 +82,7 @@ def test_a_real_stray_is_put_off() -> None:
 def test_a_cancel_that_came_before_its_run_stops_it() -> None:
     ledger = _ledger(Seconds())
     ledger.keep_cancel(("job-1", 1), "ada", 30 * SECOND)
-    run, other, later = _run("job-1"), _run("job-2"), _run("job-1", number=2)
+    run, other, later = run_of("job-1"), run_of("job-2"), run_of("job-1", number=2)
 
     ledger.hold([run, other, later], [])
 
@@ -118,7 +97,7 @@ def test_a_cancel_that_is_older_than_its_retention_means_nothing() -> None:
     ledger = _ledger(seconds)
     ledger.keep_cancel(("job-1", 1), "ada", 30 * SECOND)
     seconds.now += 30
-    run = _run("job-1")
+    run = run_of("job-1")
 
     ledger.hold([run], [])
 
@@ -128,7 +107,7 @@ def test_a_cancel_that_is_older_than_its_retention_means_nothing() -> None:
 def test_an_abandoned_handler_keeps_its_slot_until_it_ends_and_its_late_outcome_counts_for_nothing() -> None:
     ledger = _ledger(Seconds(), capacity=2)
     ledger.arrive()
-    late, running = _run("job-1", timeout=timedelta(0)), _run("job-2")
+    late, running = run_of("job-1", timeout=timedelta(0)), run_of("job-2")
     late.deadline = running.deadline = 0.0
     ledger.hold([late], [])
 
@@ -147,7 +126,7 @@ def test_an_abandoned_handler_keeps_its_slot_until_it_ends_and_its_late_outcome_
 def test_a_lost_run_is_told_and_never_settled() -> None:
     ledger = _ledger(Seconds())
     ledger.arrive()
-    run = _run("job-1")
+    run = run_of("job-1")
     ledger.hold([run], [])
 
     assert ledger.lose(run)
@@ -164,12 +143,12 @@ def test_fetched_jobs_start_when_a_slot_is_free_and_are_given_back_when_no_more_
     seconds = Seconds()
     ledger = _ledger(seconds, capacity=1, prefetch=2)
     ledger.arrive()
-    first, second = (_job(name, status=Status.FETCHED) for name in ("job-1", "job-2"))
+    first, second = (claimed_job(name, status=Status.FETCHED) for name in ("job-1", "job-2"))
     ledger.hold([], [first, second])
 
     starting = ledger.next_work()
     assert starting is not None
-    ledger.hold([_run("job-1")], [])
+    ledger.hold([run_of("job-1")], [])
     ledger.turn_taken(starting, FOUND_NOTHING)
     seconds.now += 61
     ending = ledger.next_work()
@@ -185,7 +164,7 @@ def _past_the_budget(ledger: Ledger, seconds: Seconds, *deadlines: float) -> lis
     """
     first = ledger.next_work()
     assert first is not None
-    runs = [_run(f"job-{number}") for number in range(len(deadlines))]
+    runs = [run_of(f"job-{number}") for number in range(len(deadlines))]
     ledger.hold(runs, [])
     ledger.turn_taken(first, FOUND_NOTHING)
     seconds.now += 61
@@ -249,7 +228,7 @@ def test_a_claim_that_took_long_moves_the_end_of_the_visit_no_further() -> None:
     _past_the_budget(ledger, seconds, 20.0)
     work = ledger.next_work()
     assert work is not None
-    late = _run("job-late")
+    late = run_of("job-late")
     seconds.now += 10
     late.deadline = seconds.now + 19
     ledger.hold([late], [])
@@ -291,8 +270,8 @@ def test_without_anything_that_runs_the_budget_is_the_end() -> None:
 def test_all_that_is_held_or_about_to_be_stored_is_accounted_for() -> None:
     ledger = _ledger(Seconds())
     ledger.arrive()
-    ended = _run("job-1")
-    ledger.hold([ended, _run("job-2")], [_job("job-3", status=Status.FETCHED)])
+    ended = run_of("job-1")
+    ledger.hold([ended, run_of("job-2")], [claimed_job("job-3", status=Status.FETCHED)])
     ledger.run_ended(ended, Interrupted())
     assert ledger.leases() == {("job-1", 1), ("job-2", 1), ("job-3", 1)}
 
@@ -332,7 +311,7 @@ def test_the_last_visit_waits_for_a_turn_that_is_under_way() -> None:
 def test_a_turn_wakes_a_lone_visitor_only_when_nothing_runs_any_more() -> None:
     ledger = _ledger(Seconds())
     ledger.arrive()
-    run = _run("job-1")
+    run = run_of("job-1")
     wakes = [_wakes_of_a_turn(ledger, [run])]
     ledger.run_ended(run, Succeeded())
     wakes.append(_wakes_of_a_turn(ledger, []))
@@ -345,7 +324,7 @@ def test_a_turn_wakes_several_visitors_while_something_runs() -> None:
     ledger.arrive()
     ledger.arrive()
 
-    assert _wakes_of_a_turn(ledger, [_run("job-1")]) == 1
+    assert _wakes_of_a_turn(ledger, [run_of("job-1")]) == 1
 
 
 def _wakes_of_a_turn(ledger: Ledger, runs: list[Run]) -> int:
@@ -365,7 +344,7 @@ def test_who_waits_for_fetched_jobs_to_be_given_back_hears_of_it_while_another_j
     seconds = Seconds()
     ledger = _ledger(seconds, prefetch=1)
     ledger.arrive()
-    ledger.hold([_run("job-1")], [_job("job-2", status=Status.FETCHED)])
+    ledger.hold([run_of("job-1")], [claimed_job("job-2", status=Status.FETCHED)])
     seconds.now += 61
     with ThreadPoolExecutor(1) as pool:
         released = pool.submit(ledger.wait_until_released, 20.0)

@@ -4,19 +4,19 @@ What there is room for, asked of a book and visits without a lock or a thread.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
 from chokaq_core.domain.failures import TimedOut
-from chokaq_core.domain.job import ClaimedJob, EnqueueResult, Lease, Status
+from chokaq_core.domain.job import Status
 from chokaq_core.engine.book import Book
 from chokaq_core.engine.room import Room
 from chokaq_core.engine.run import Run
 from chokaq_core.engine.visits import Visits
 from chokaq_core.policy.running import WorkerRules
+from tests.support.held_jobs import claimed_job, run_of
 
-NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 NO_TIME = timedelta(0)
 ARRIVAL, PAST_THE_BUDGET = 1000.0, 1061.0
@@ -39,7 +39,7 @@ class Desk:
         """
         Runs that have to end by these times.
         """
-        runs = [_run(f"job-{number}") for number in range(len(deadlines))]
+        runs = [run_of(f"job-{number}") for number in range(len(deadlines))]
         for run, deadline in zip(runs, deadlines, strict=True):
             run.deadline = deadline
         self.book.hold(runs, [])
@@ -60,27 +60,6 @@ def _desk() -> Desk:
     return desk
 
 
-def _job(job_id: str, status: Status = Status.PROCESSING) -> ClaimedJob:
-    return ClaimedJob(
-        lease=Lease(job_id, "worker-1", 1),
-        queue="default",
-        type_key="t",
-        payload="{}",
-        status=status,
-        attempt=1,
-        interruptions=0,
-        due_at=NOON,
-        lifetime_start_at=NOON,
-        claimed_at=NOON,
-        created_by=None,
-        trace_parent=None,
-    )
-
-
-def _run(job_id: str) -> Run:
-    return Run(_job(job_id), None, SECOND, lambda *_, **__: EnqueueResult(job_id, is_duplicate=False), attempt=1)
-
-
 def test_nothing_is_claimed_where_nobody_visits() -> None:
     desk = Desk()
     assert desk.room.to_claim(ARRIVAL) == (0, 0)
@@ -90,7 +69,7 @@ def test_nothing_is_claimed_where_nobody_visits() -> None:
 def test_free_slots_and_places_to_wait_in_are_filled() -> None:
     desk = _desk()
     desk.run(2000.0)
-    desk.book.hold([], [_job("waits", Status.FETCHED)])
+    desk.book.hold([], [claimed_job("waits", status=Status.FETCHED)])
     assert desk.room.to_claim(ARRIVAL) == (3, 1)
 
 
@@ -103,7 +82,7 @@ def test_a_handler_that_nobody_waits_for_keeps_its_slot() -> None:
 def test_where_such_handlers_hold_every_slot_nothing_is_claimed_and_what_waits_goes_back() -> None:
     desk = _desk()
     desk.abandon(ARRIVAL, ARRIVAL, ARRIVAL, ARRIVAL)
-    desk.book.hold([], [_job("waits", Status.FETCHED)])
+    desk.book.hold([], [claimed_job("waits", status=Status.FETCHED)])
     assert desk.room.to_claim(ARRIVAL) == (0, 0)
     assert not desk.room.wants_starts(ARRIVAL)
     assert desk.room.has_startable(ARRIVAL)
@@ -126,7 +105,7 @@ def test_with_less_capacity_than_runs_nothing_is_claimed_for_slots() -> None:
 def test_an_engine_that_stops_claims_nothing_and_gives_back_what_waits() -> None:
     desk = _desk()
     desk.run(2000.0)
-    desk.book.hold([], [_job("waits", Status.FETCHED)])
+    desk.book.hold([], [claimed_job("waits", status=Status.FETCHED)])
     desk.book.is_stopping = True
     for now in (ARRIVAL, PAST_THE_BUDGET):
         assert desk.room.to_claim(now) == (0, 0)
@@ -137,7 +116,7 @@ def test_an_engine_that_stops_claims_nothing_and_gives_back_what_waits() -> None
 def test_a_fetched_job_waits_while_every_slot_is_taken() -> None:
     desk = _desk()
     desk.run(2000.0, 2000.0, 2000.0, 2000.0)
-    desk.book.hold([], [_job("waits", Status.FETCHED)])
+    desk.book.hold([], [claimed_job("waits", status=Status.FETCHED)])
     assert not desk.room.has_startable(ARRIVAL)
 
 
@@ -145,7 +124,7 @@ def test_a_worker_with_a_free_slot_promises_to_look_again_and_one_without_does_n
     desk = _desk()
     desk.run(2000.0, 2000.0, 2000.0)
     assert desk.room.promise(ARRIVAL) == 1.25 * SECOND
-    desk.book.hold([_run("fourth")], [])
+    desk.book.hold([run_of("fourth")], [])
     assert desk.room.promise(ARRIVAL) == NO_TIME
 
 
@@ -161,7 +140,7 @@ def test_a_job_that_came_past_the_budget_gives_the_next_no_more_time() -> None:
     desk = _desk()
     desk.run(1081.0)
     assert desk.room.longest_timeout(PAST_THE_BUDGET) == 19 * SECOND
-    late = _run("late")
+    late = run_of("late")
     late.deadline = 1100.0
     desk.book.hold([late], [])
     assert desk.room.longest_timeout(PAST_THE_BUDGET) == 19 * SECOND

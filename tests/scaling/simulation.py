@@ -17,6 +17,8 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from bench.rig import Silence
+from bench.wake_queue import WakeQueue
 from chokaq_core.contracts.catalog import Catalog
 from chokaq_core.domain.failures import Outcome, Succeeded
 from chokaq_core.domain.job import NewJob
@@ -44,76 +46,6 @@ COLD_START_SECONDS = 5.0
 SCALER_SECONDS = 10.0
 """Between two decisions of the platform's scaler."""
 POLL_SECONDS = 30.0
-WAKE_LIFE_SECONDS = 120.0
-"""How long an immediate wake lives; delayed ones never expire."""
-
-
-class Silence:
-    """
-    Takes events and leaves them there.
-    """
-
-    def publish(self, events: Sequence[object]) -> None:
-        """
-        Takes events.
-        """
-
-
-@dataclass(eq=False)
-class Message:
-    """
-    A wake on the queue.
-    """
-
-    visible_at: float
-    expires_at: float
-
-
-class WakeQueue:
-    """
-    The Storage queue: messages are visible, delayed, or in the hands of an instance.
-    """
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._messages: list[Message] = []
-        self.in_hand = 0
-        self.sent = 0
-
-    def send(self, *, delay: timedelta | None = None) -> None:
-        """
-        Leaves a wake.
-        """
-        self.sent += 1
-        now = self._world.now
-        visible_at = now + (delay.total_seconds() if delay is not None else 0.0)
-        life = float("inf") if delay is not None else WAKE_LIFE_SECONDS
-        self._messages.append(Message(visible_at, now + life))
-        self._world.at(visible_at, self._world.hand_out)
-
-    def waiting(self) -> int:
-        """
-        Visible wakes.
-        """
-        now = self._world.now
-        self._messages = [m for m in self._messages if now < m.expires_at]
-        return sum(m.visible_at <= now for m in self._messages)
-
-    def count(self) -> int:
-        """
-        All messages, as the platform counts them: hidden ones and those in hand included.
-        """
-        return self.waiting() and len(self._messages) + self.in_hand
-
-    def take(self) -> bool:
-        """
-        Takes the oldest visible wake, if there is one.
-        """
-        if not self.waiting():
-            return False
-        self._messages.remove(min(self._messages, key=lambda m: m.visible_at))
-        self.in_hand += 1
-        return True
 
 
 class SteppedLedger(Ledger):

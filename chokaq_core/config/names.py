@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 MAX_VARIABLE_CHARACTERS = 50
 """Linux plans have cut longer names of app settings, at 53 or at 64 characters."""
 
-QUEUE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,254}")
-
 _PORTABLE = r"[A-Za-z0-9_.:]+"
 _QUEUES = "queues"
 _QUEUE_PATH_LENGTH = 3

@@ -11,18 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from chokaq_core.config.catalog import SETTINGS
 from chokaq_core.config.kinds import RefusedError
-from chokaq_core.config.names import (
-    MAX_VARIABLE_CHARACTERS,
-    QUEUE_NAME,
-    find,
-    is_portable,
-    is_section,
-    nearest,
-    renamed,
-)
+from chokaq_core.config.names import MAX_VARIABLE_CHARACTERS, find, is_portable, is_section, nearest, renamed
 from chokaq_core.config.sources import DEFAULT
 from chokaq_core.domain.durations import format_duration
 from chokaq_core.domain.secret import Secret
+from chokaq_core.policy.envelope import QUEUE_NAME, QUEUE_NAME_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -37,10 +30,7 @@ VARIABLE_RULE = (
     f"as a variable, its name must be at most {MAX_VARIABLE_CHARACTERS} letters, digits, '.', '_' and ':' to arrive "
     "whole on every platform"
 )
-QUEUE_RULE = (
-    "belongs to a queue that cannot exist; a queue's name is 1 to 255 characters of a-z, 0-9, '.', '_' and '-', the "
-    "first a letter or digit"
-)
+QUEUE_RULE = f"belongs to a queue that cannot exist; a queue's name is {QUEUE_NAME_RULE}"
 
 _REFERENCES = {
     "@microsoft.keyvault(": (

@@ -16,15 +16,12 @@ from chokaq_core.domain.errors import RegistrationError
 from chokaq_core.domain.job import DEFAULT_PRIORITY, DEFAULT_QUEUE
 from chokaq_core.domain.value import Value, field
 from chokaq_core.policy.classify import ErrorRules
-from chokaq_core.policy.envelope import MAX_PRIORITY
+from chokaq_core.policy.envelope import MAX_PRIORITY, QUEUE_NAME, TYPE_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 Handler = TypeVar("Handler", bound="Callable[..., Any]")
-
-_TYPE_KEY = re.compile(r"[!-~]{1,255}")
-_QUEUE = re.compile(r"[a-z0-9][a-z0-9._-]{0,254}")
 
 
 class Registration(Value):
@@ -156,8 +153,8 @@ def _check(registration: Registration) -> None:
 def _rules(registration: Registration) -> Iterator[tuple[bool, str]]:
     key, queue, timeout = registration.type_key, registration.queue, registration.timeout
     errors = (registration.errors.fatal, registration.errors.transient)
-    yield not _is_text(key, _TYPE_KEY), "a type key has 1 to 255 printable ASCII characters without blanks"
-    yield not _is_text(queue, _QUEUE), f"queue {queue!r} must match {_QUEUE.pattern}"
+    yield not _is_text(key, TYPE_KEY), "a type key has 1 to 255 printable ASCII characters without blanks"
+    yield not _is_text(queue, QUEUE_NAME), f"queue {queue!r} must match {QUEUE_NAME.pattern}"
     yield not _is_whole(registration.priority, 0, MAX_PRIORITY), f"priority must be 0 to {MAX_PRIORITY}"
     yield (
         registration.max_attempts is not None and not _is_whole(registration.max_attempts, 1),

@@ -24,6 +24,7 @@ from chokaq_core.domain.durations import parse_duration
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import ArchivedJob, AttemptError, DeadJob, HotJob, Status
 from chokaq_core.hosting import json_text
+from chokaq_core.policy.envelope import QUEUE_NAME
 
 MAX_JOBS_IN_A_BATCH = 1_000
 
@@ -76,7 +77,7 @@ class EnqueueBody(BaseModel):
     queue: StrictStr | None = Field(
         None,
         description="The queue; the type's default if left out.",
-        json_schema_extra={"pattern": "^[a-z0-9][a-z0-9._-]{0,254}$"},
+        json_schema_extra={"pattern": f"^{QUEUE_NAME.pattern}$"},
     )
     priority: StrictInt | None = Field(
         None, description="Higher first.", json_schema_extra={"minimum": 0, "maximum": 1_000_000}

@@ -28,14 +28,14 @@ LAST_DUE_AT = datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 MAX_DELAY = timedelta(days=366 * 1000)
 """A longer delay is refused; with it no due time that the database computes can pass year 9999 before year 8999."""
 
-_QUEUE_RULE = "1 to 255 characters of a-z, 0-9, '.', '_' and '-', the first a letter or digit"
+QUEUE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,254}")
+QUEUE_NAME_RULE = "1 to 255 characters of a-z, 0-9, '.', '_' and '-', the first a letter or digit"
+TYPE_KEY = re.compile(r"[!-~]{1,255}")
 _JOB_ID_RULE = "1 to 50 characters of A-Z, a-z, 0-9, '.', '_', '~' and '-'"
-_QUEUE = re.compile(r"[a-z0-9][a-z0-9._-]{0,254}")
 # Plain text where few calls need it: the first of them compiles it, and no start of a process does.
 _JOB_ID = r"[A-Za-z0-9._~-]{1,50}"
 _DOTS = (".", "..")
 """Steps in an address (RFC 3986, 5.2.4): clients resolve them away before they send it."""
-_TYPE_KEY = re.compile(r"[!-~]{1,255}")
 _TRACE_PARENT = r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 # Possessive, and the end of the text closes a string too: no text is scanned twice, however many quotes it holds.
 _STRING_LITERAL = r'(?s)"(?:[^"\\]++|\\.?)*+(?:"|\Z)'
@@ -112,12 +112,7 @@ def envelope_problems(envelope: Envelope, limits: EnvelopeLimits) -> Iterator[Fi
     """
     yield from _type_problems(envelope.type_key)
     yield from payload_problems(envelope.payload, limits)
-    yield from _pattern(
-        "queue",
-        envelope.queue,
-        _QUEUE,
-        _QUEUE_RULE,
-    )
+    yield from _pattern("queue", envelope.queue, QUEUE_NAME, QUEUE_NAME_RULE)
     yield from _priority_problems(envelope.priority)
     yield from _due_problems(envelope.delay, envelope.due_at)
     yield from _key_problems(envelope.idempotency_key)
@@ -198,7 +193,7 @@ def _id_problems(job_id: str) -> Iterator[FieldProblem]:
 
 def _type_problems(type_key: str) -> Iterator[FieldProblem]:
     rule = f"1 to {MAX_TYPE_CHARACTERS} printable ASCII characters without blanks, such as 'email.send.v1'"
-    yield from _pattern("type", type_key, _TYPE_KEY, rule)
+    yield from _pattern("type", type_key, TYPE_KEY, rule)
 
 
 def _priority_problems(priority: object) -> Iterator[FieldProblem]:

@@ -20,6 +20,13 @@ _FROM_PLAIN_JSON = (str, int, float, bool, type(None), list, dict)
 """What a field is read as when its type leaves the choice to JSON."""
 
 
+def is_plainly_writable(job: BaseModel) -> bool:
+    """
+    Whether the job holds nothing but texts, whole numbers and the like, as most do: told at once.
+    """
+    return not job.__pydantic_extra__ and _ALWAYS_WRITABLE.issuperset(map(type, job.__dict__.values()))
+
+
 def unwritable(value: Any, path: str = "payload", level: int = 1) -> Iterator[FieldProblem]:  # noqa: ANN401 - any value
     """
     Values that JSON has no spelling for, and iterators, which writing would use up. To be asked before writing.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
-from chokaq_core.contracts.round_trip import altered, unwritable
+from chokaq_core.contracts.round_trip import altered, is_plainly_writable, unwritable
 from chokaq_core.contracts.set_order import with_ordered_sets
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError
 from chokaq_core.domain.value import Value
@@ -67,7 +67,8 @@ class JsonSerializer:
         """
         The job as JSON text.
         """
-        _refuse(unwritable(job))
+        if not is_plainly_writable(job):
+            _refuse(unwritable(job))
         text = _written(job)
         _refuse(altered(job, self.loads(type(job), text)))
         return text

@@ -220,14 +220,16 @@ class EnqueueResult(Value):
     is_duplicate: bool = False
 
 
+_VARIANTS = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
+"""The digit that holds two bits of RFC 9562's variant, by the random digit whose other bits it keeps."""
+
+
 def new_job_id() -> str:
     """
     A fresh id whose order follows its time of creation (UUID version 7, RFC 9562, 36 characters).
 
     Ids that grow with time keep inserts at the right edge of the primary key's index.
     """
-    milliseconds = time.time_ns() // 1_000_000
-    noise = int.from_bytes(os.urandom(10), "big")
-    value = (milliseconds << 80) | (0x7 << 76) | ((noise >> 68) << 64) | (0b10 << 62) | (noise & ((1 << 62) - 1))
-    digits = f"{value:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    time_part = f"{time.time_ns() // 1_000_000:012x}"
+    noise = os.urandom(10).hex()
+    return f"{time_part[:8]}-{time_part[8:]}-7{noise[:3]}-{_VARIANTS[noise[3]]}{noise[4:7]}-{noise[7:19]}"

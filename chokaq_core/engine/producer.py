@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from chokaq_core.contracts.idempotent import IdempotentJob, job_problems
@@ -13,7 +14,7 @@ from chokaq_core.contracts.request import JobRequest, RawRequest
 from chokaq_core.domain.errors import FieldProblem, InvalidJobError, KeyConflictError
 from chokaq_core.domain.events import Event, EventName, JobRef
 from chokaq_core.domain.job import EnqueueResult, NewJob, new_job_id
-from chokaq_core.domain.value import Value, replace
+from chokaq_core.domain.value import replace
 from chokaq_core.policy.envelope import (
     Envelope,
     EnvelopeLimits,
@@ -41,15 +42,6 @@ Accepted = EnqueueResult | InvalidJobError
 
 _CREATED: Final = EnqueueOutcome.CREATED
 _TOLD = {_CREATED: EventName.JOB_ENQUEUED, EnqueueOutcome.DUPLICATE: EventName.ENQUEUE_DUPLICATE_SKIPPED}
-
-
-class _Sealed(Value):
-    """
-    A checked job and its place in the caller's list.
-    """
-
-    index: int
-    job: NewJob
 
 
 class Producer:
@@ -129,18 +121,21 @@ class Producer:
             ForkedEngineError: this process was forked from the one that the engine was built in.
         """
         self._home.check()
-        answers: dict[int, Accepted] = {}
-        sealed: list[_Sealed] = []
-        total = 0
-        for index, request in enumerate(requests):
-            total += 1
+        jobs: list[NewJob] = []
+        places: list[int] = []
+        refusals: dict[int, Accepted] = {}
+        for place, request in enumerate(requests):
             try:
-                sealed.append(_Sealed(index, self._seal(request)))
+                jobs.append(self._seal(request))
+                places.append(place)
             except InvalidJobError as error:
-                answers[index] = error
-        for start in range(0, len(sealed), MAX_BATCH):
-            answers.update(self._store_batch(sealed[start : start + MAX_BATCH]))
-        return [answers[index] for index in range(total)]
+                refusals[place] = error
+        batches = (self._store_batch(jobs[start : start + MAX_BATCH]) for start in range(0, len(jobs), MAX_BATCH))
+        stored = list(chain.from_iterable(batches))
+        if not refusals:
+            return stored
+        answers = refusals | dict(zip(places, stored, strict=True))
+        return [answers[place] for place in range(len(answers))]
 
     def enqueue_raw(self, request: RawRequest) -> EnqueueResult:
         """
@@ -220,32 +215,30 @@ class Producer:
             raise InvalidJobError(problems)
         return text
 
-    def _store_batch(self, batch: Sequence[_Sealed]) -> dict[int, Accepted]:
-        jobs = [sealed.job for sealed in batch]
+    def _store_batch(self, jobs: Sequence[NewJob]) -> list[Accepted]:
         with self._tracing.enqueuing(jobs) as trace_parent:
             if trace_parent is not None:
                 jobs = [replace(job, trace_parent=trace_parent) for job in jobs]
             answer = self._store.enqueue(jobs)
-        self._publish(batch, answer)
-        self._wake(batch, answer)
-        return {sealed.index: _accepted(item) for sealed, item in zip(batch, answer.items, strict=True)}
+        self._publish(jobs, answer)
+        self._wake(jobs, answer)
+        return list(map(_accepted, answer.items))
 
-    def _publish(self, batch: Sequence[_Sealed], answer: EnqueueAnswer) -> None:
+    def _publish(self, jobs: Sequence[NewJob], answer: EnqueueAnswer) -> None:
         self._events.publish(
             [
-                Event(name, JobRef(item.job_id, sealed.job.type_key, sealed.job.queue))
-                for sealed, item in zip(batch, answer.items, strict=True)
+                Event(name, JobRef(item.job_id, job.type_key, job.queue))
+                for job, item in zip(jobs, answer.items, strict=True)
                 if (name := _TOLD.get(item.outcome)) is not None
             ]
         )
 
-    def _wake(self, batch: Sequence[_Sealed], answer: EnqueueAnswer) -> None:
+    def _wake(self, jobs: Sequence[NewJob], answer: EnqueueAnswer) -> None:
         """
         Sees to it that somebody comes for what was created.
         """
         is_due = any(
-            item.outcome is _CREATED and sealed.job.is_due_at_once
-            for sealed, item in zip(batch, answer.items, strict=True)
+            item.outcome is _CREATED and job.is_due_at_once for job, item in zip(jobs, answer.items, strict=True)
         )
         if is_due:
             self._on_stored()

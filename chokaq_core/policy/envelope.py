@@ -31,6 +31,7 @@ MAX_DELAY = timedelta(days=366 * 1000)
 QUEUE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,254}")
 QUEUE_NAME_RULE = "1 to 255 characters of a-z, 0-9, '.', '_' and '-', the first a letter or digit"
 TYPE_KEY = re.compile(r"[!-~]{1,255}")
+_TYPE_KEY_RULE = f"1 to {MAX_TYPE_CHARACTERS} printable ASCII characters without blanks, such as 'email.send.v1'"
 _JOB_ID_RULE = "1 to 50 characters of A-Z, a-z, 0-9, '.', '_', '~' and '-'"
 # Plain text where few calls need it: the first of them compiles it, and no start of a process does.
 _JOB_ID = r"[A-Za-z0-9._~-]{1,50}"
@@ -110,18 +111,33 @@ def envelope_problems(envelope: Envelope, limits: EnvelopeLimits) -> Iterator[Fi
     """
     Every rule that a job breaks, field by field.
     """
-    yield from _type_problems(envelope.type_key)
+    if not _matches(TYPE_KEY, envelope.type_key):
+        yield FieldProblem("type", f"must be {_TYPE_KEY_RULE}; got {_shown(envelope.type_key)}")
     yield from payload_problems(envelope.payload, limits)
-    yield from _pattern("queue", envelope.queue, QUEUE_NAME, QUEUE_NAME_RULE)
-    yield from _priority_problems(envelope.priority)
-    yield from _due_problems(envelope.delay, envelope.due_at)
-    yield from _key_problems(envelope.idempotency_key)
-    yield from _text("tags", envelope.tags, MAX_TAGS_CHARACTERS)
-    yield from _text("created_by", envelope.created_by, MAX_CREATED_BY_CHARACTERS)
+    if not _matches(QUEUE_NAME, envelope.queue):
+        yield FieldProblem("queue", f"must be {QUEUE_NAME_RULE}; got {_shown(envelope.queue)}")
+    if not _is_priority(envelope.priority):
+        yield _priority_problem(envelope.priority)
+    yield from _option_problems(envelope)
+
+
+def _option_problems(envelope: Envelope) -> Iterator[FieldProblem]:
+    """
+    What is wrong with that which most jobs leave out.
+    """
+    if envelope.delay is not None or envelope.due_at is not None:
+        yield from _due_problems(envelope.delay, envelope.due_at)
+    if envelope.idempotency_key is not None:
+        yield from _key_problems(envelope.idempotency_key)
+    if envelope.tags is not None:
+        yield from _text("tags", envelope.tags, MAX_TAGS_CHARACTERS)
+    if envelope.created_by is not None:
+        yield from _text("created_by", envelope.created_by, MAX_CREATED_BY_CHARACTERS)
     if envelope.job_id is not None:
         yield from _id_problems(envelope.job_id)
-    if envelope.trace_parent is not None:
-        yield from _pattern("trace_parent", envelope.trace_parent, _TRACE_PARENT, "a W3C traceparent of 55 characters")
+    if envelope.trace_parent is not None and not _matches(re.compile(_TRACE_PARENT), envelope.trace_parent):
+        rule = "must be a W3C traceparent of 55 characters"
+        yield FieldProblem("trace_parent", f"{rule}; got {_shown(envelope.trace_parent)}")
 
 
 def payload_problems(payload: str, limits: EnvelopeLimits) -> Iterator[FieldProblem]:
@@ -152,9 +168,10 @@ def revision_problems(tags: str | None, priority: int | None) -> Iterator[FieldP
     """
     What is wrong with new values for a stored job; its payload is checked as that of a new one.
     """
-    yield from _text("tags", tags, MAX_TAGS_CHARACTERS)
-    if priority is not None:
-        yield from _priority_problems(priority)
+    if tags is not None:
+        yield from _text("tags", tags, MAX_TAGS_CHARACTERS)
+    if priority is not None and not _is_priority(priority):
+        yield _priority_problem(priority)
 
 
 def field_problem_of_json(text: str) -> FieldProblem | None:
@@ -187,19 +204,16 @@ def _id_problems(job_id: str) -> Iterator[FieldProblem]:
         yield FieldProblem(
             "id", f"must not be {job_id!r}: clients take it for a step in an address, so no call reaches it"
         )
-    else:
-        yield from _pattern("id", job_id, _JOB_ID, _JOB_ID_RULE)
+    elif not _matches(re.compile(_JOB_ID), job_id):
+        yield FieldProblem("id", f"must be {_JOB_ID_RULE}; got {_shown(job_id)}")
 
 
-def _type_problems(type_key: str) -> Iterator[FieldProblem]:
-    rule = f"1 to {MAX_TYPE_CHARACTERS} printable ASCII characters without blanks, such as 'email.send.v1'"
-    yield from _pattern("type", type_key, TYPE_KEY, rule)
+def _is_priority(priority: object) -> bool:
+    return isinstance(priority, int) and not isinstance(priority, bool) and 0 <= priority <= MAX_PRIORITY
 
 
-def _priority_problems(priority: object) -> Iterator[FieldProblem]:
-    is_whole = isinstance(priority, int) and not isinstance(priority, bool)
-    if not is_whole or not 0 <= priority <= MAX_PRIORITY:  # type: ignore[operator]
-        yield FieldProblem("priority", f"must be a whole number from 0 to {MAX_PRIORITY}; got {_shown(priority)}")
+def _priority_problem(priority: object) -> FieldProblem:
+    return FieldProblem("priority", f"must be a whole number from 0 to {MAX_PRIORITY}; got {_shown(priority)}")
 
 
 def _due_problems(delay: timedelta | None, due_at: datetime | None) -> Iterator[FieldProblem]:
@@ -231,9 +245,7 @@ def _is_in_range(due_at: datetime) -> bool:
         return False
 
 
-def _key_problems(key: str | None) -> Iterator[FieldProblem]:
-    if key is None:
-        return
+def _key_problems(key: str) -> Iterator[FieldProblem]:
     if isinstance(key, str) and not key.strip():
         yield FieldProblem("idempotency_key", f"must not be blank; leave it out instead; got {_shown(key)}")
     elif isinstance(key, str) and key != key.strip():
@@ -242,12 +254,10 @@ def _key_problems(key: str | None) -> Iterator[FieldProblem]:
         yield from _text("idempotency_key", key, MAX_KEY_CHARACTERS)
 
 
-def _text(field: str, value: str | None, limit: int) -> Iterator[FieldProblem]:
+def _text(field: str, value: str, limit: int) -> Iterator[FieldProblem]:
     """
-    Optional free text: bounded in UTF-16 units, which is how SQL Server counts nvarchar, free of NUL and surrogates.
+    Free text: bounded in UTF-16 units, which is how SQL Server counts nvarchar, free of NUL and surrogates.
     """
-    if value is None:
-        return
     if not isinstance(value, str):
         yield FieldProblem(field, f"must be text; got {_shown(value)}")
         return
@@ -260,9 +270,8 @@ def _text(field: str, value: str | None, limit: int) -> Iterator[FieldProblem]:
         yield FieldProblem(field, "contains a lone surrogate, which is not valid text; remove it")
 
 
-def _pattern(field: str, value: object, pattern: str | re.Pattern[str], rule: str) -> Iterator[FieldProblem]:
-    if not isinstance(value, str) or re.fullmatch(pattern, value) is None:
-        yield FieldProblem(field, f"must be {rule}; got {_shown(value)}")
+def _matches(pattern: re.Pattern[str], value: object) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
 def _shown(value: object) -> str:

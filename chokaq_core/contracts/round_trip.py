@@ -68,6 +68,13 @@ def altered(sent: Any, read: Any, path: str = "payload") -> Iterator[FieldProble
             yield FieldProblem(path, f"{rule}; declare the field's type, or send the latter")
 
 
+def have_equal_fields(sent: BaseModel, read: BaseModel) -> bool:
+    """
+    Whether nothing is altered at first sight; False leaves it open.
+    """
+    return _are_equal((sent.__dict__, sent.__pydantic_extra__), (read.__dict__, read.__pydantic_extra__))
+
+
 def _is_plain(value: object) -> bool:
     """
     Whether it is plainly writable: told at once, since most values are.

@@ -16,6 +16,7 @@ from chokaq_core.domain.events import Event, EventName
 from chokaq_core.domain.failures import Outcome, Postponed, Rejected, Succeeded
 from chokaq_core.domain.value import Value
 from chokaq_core.engine.chain import Entry, build_entry, refuse_unawaited
+from chokaq_core.engine.eager_start import start_now
 from chokaq_core.engine.threads import HandlerThreads, LoopThread
 from chokaq_core.policy.error_text import storable, text_facts
 
@@ -130,8 +131,10 @@ class Executor:
 
     def _start_on_loop(self, pairs: list[tuple[Run, Entry]]) -> None:
         loop = asyncio.get_running_loop()
-        for run, entry in pairs:
-            run.task = loop.create_task(self._run_async(run, entry, loop))
+        tasks = start_now([self._run_async(run, entry, loop) for run, entry in pairs], loop)
+        for (run, _), task in zip(pairs, tasks, strict=True):
+            if not task.done():
+                run.task = task
 
     def _run_blocking(self, run: Run, entry: Entry) -> None:
         try:

@@ -1,5 +1,5 @@
 """
-PgQueuer on PostgreSQL through asyncpg: batches of 100, the largest size that its documents speak of.
+PgQueuer on PostgreSQL through asyncpg: batches of 200, beyond which it gains nothing more.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pgqueuer.models import Job
 from pgqueuer.queries import Queries
 from pgqueuer.types import QueueExecutionMode
 
-BATCH = 100
+BATCH = 200
 
 
 class PgQueuerContender:

@@ -22,8 +22,8 @@ from bench.rig import waiting_profile
 from bench.size import Size
 from chokaq_core.contracts import Profile
 
-OURS = "ChokaQ 80+64, telemetry"
-OURS_PLAIN = "ChokaQ 80+64"
+OURS = "ChokaQ 200+64, telemetry"
+OURS_PLAIN = "ChokaQ 200+64"
 HUEY = "Huey"
 PGQUEUER = "PgQueuer"
 PROCRASTINATE = "Procrastinate"
@@ -32,8 +32,10 @@ RQ = "RQ"
 CELERY = "Celery"
 SQL_BACKED = (HUEY, PGQUEUER, PROCRASTINATE)
 
+SLOTS = 200
 WORK_SECONDS = 0.005
-SLOTS = 80
+WAITERS = 80
+"""As many threads are still well served by two processors."""
 
 _PEERS = {
     PGQUEUER: ("pgqueuer", "bench.contenders.pgqueuer_postgres", "PgQueuerContender"),
@@ -92,8 +94,8 @@ def _noop_jobs(size: Size, peers: Mapping[str, Callable[..., Contender]]) -> Ite
     many, some = size.of(12_000, 3_000), size.of(2_000, 500)
     wide = partial(ChokaQContender, capacity=SLOTS, prefetch=64)
     settings = {
-        PGQUEUER: "batches of 100",
-        PROCRASTINATE: f"{SLOTS} at once",
+        PGQUEUER: "batches of 200",
+        PROCRASTINATE: f"{WAITERS} at once",
         DRAMATIQ: "8 threads",
         RQ: "simple worker, no results",
         CELERY: "solo pool, no results, 64 prefetched",
@@ -123,11 +125,16 @@ def _waiting_jobs(size: Size, peers: Mapping[str, Callable[..., Contender]]) -> 
     What each does with jobs that wait: many at once, by its own means for that.
     """
     jobs = size.of(2_000, 400)
-    ours = partial(ChokaQContender, capacity=SLOTS, prefetch=64, has_telemetry=True)
-    on_loop = [Entrant("ChokaQ", f"{SLOTS} slots", partial(ours, profile=_waiting(is_async=True)), jobs)]
+    ours = partial(ChokaQContender, capacity=WAITERS, prefetch=64, has_telemetry=True)
+    on_loop = [Entrant("ChokaQ", f"{WAITERS} slots", partial(ours, profile=_waiting(is_async=True)), jobs)]
     on_threads = [
-        Entrant("ChokaQ", f"{SLOTS} slots", partial(ours, profile=_waiting(is_async=False)), jobs),
-        Entrant(HUEY, f"{SLOTS} threads", partial(HueyContender, workers=SLOTS, work_seconds=WORK_SECONDS), jobs),
+        Entrant("ChokaQ", f"{WAITERS} slots", partial(ours, profile=_waiting(is_async=False)), jobs),
+        Entrant(
+            HUEY,
+            f"{WAITERS} threads",
+            partial(HueyContender, workers=WAITERS, work_seconds=WORK_SECONDS),
+            jobs,
+        ),
     ]
     for name, make in peers.items():
         at_work = partial(make, work_seconds=WORK_SECONDS)
@@ -136,7 +143,9 @@ def _waiting_jobs(size: Size, peers: Mapping[str, Callable[..., Contender]]) -> 
         elif name == RQ:
             on_threads.append(Entrant(name, "one at a time", _without_folder(at_work), jobs // 4))
         else:
-            on_threads.append(Entrant(name, f"{SLOTS} threads", _without_folder(partial(at_work, threads=SLOTS)), jobs))
+            on_threads.append(
+                Entrant(name, f"{WAITERS} threads", _without_folder(partial(at_work, threads=WAITERS)), jobs)
+            )
     for kind, entrants in (("async", on_loop), ("sync", on_threads)):
         rates = race(entrants, repetitions=size.of(3, 2))
         for name, rate in medians(rates, lambda own: own.drain).items():

@@ -15,10 +15,11 @@ from bench.figures import Figure, at_least
 from bench.race import Rates, lines, medians, race
 from bench.size import Size
 
-PLAIN = "ChokaQ 80+64"
+PLAIN = "ChokaQ 200+64"
+MIDDLE = "ChokaQ 80+64"
 NARROW = "ChokaQ 16"
-FULL = "ChokaQ 80+64, telemetry"
-SYNCED = "ChokaQ 80+64, telemetry, synced"
+FULL = "ChokaQ 200+64, telemetry"
+SYNCED = "ChokaQ 200+64, telemetry, synced"
 HUEY = "Huey"
 HUEY_SYNCED = "Huey, synced"
 FLOOR = "bare loop"
@@ -41,13 +42,15 @@ def _entrants(jobs: int, synced_jobs: int) -> Sequence[Entrant]:
     """
     All in WAL mode with 64 MiB of cache: synchronous is NORMAL, or FULL where it says synced.
     """
-    wide = partial(ChokaQContender, capacity=80, prefetch=64)
+    wide = partial(ChokaQContender, capacity=200, prefetch=64)
+    middle = partial(ChokaQContender, capacity=80, prefetch=64)
     synced = "every commit waits for the disk"
     return (
         Entrant(FLOOR, "one thread, batches of 100, no runner", BareLoop, jobs),
         Entrant(HUEY, "one worker thread, no results", HueyContender, jobs),
-        Entrant(PLAIN, "80 slots, 64 prefetched, telemetry off", wide, jobs),
+        Entrant(PLAIN, "200 slots, 64 prefetched, telemetry off", wide, jobs),
         Entrant(FULL, "the same, log lines and metrics on", partial(wide, has_telemetry=True), jobs),
+        Entrant(MIDDLE, "80 slots, 64 prefetched, telemetry off", middle, jobs),
         Entrant(NARROW, "16 slots, none prefetched, telemetry off", partial(ChokaQContender, capacity=16), jobs),
         Entrant(HUEY_SYNCED, synced, partial(HueyContender, is_synced=True), synced_jobs),
         Entrant(SYNCED, synced, partial(wide, has_telemetry=True, is_synced=True), synced_jobs),

@@ -495,26 +495,35 @@ class TestErrors:
         assert type(_translation_of(getattr(sqlite3, name))) is expected
 
     def test_an_error_without_a_code_lasts(self) -> None:
-        with pytest.raises(StoreRefusedError, match="Cannot operate on a closed database"), errors.translated():
-            raise sqlite3.ProgrammingError("Cannot operate on a closed database")
+        error = errors.translation(sqlite3.ProgrammingError("Cannot operate on a closed database"))
 
-    def test_the_text_and_the_cause_are_kept(self) -> None:
-        error = _translation_of(sqlite3.SQLITE_FULL)
+        assert isinstance(error, StoreRefusedError)
+        assert "Cannot operate on a closed database" in str(error)
 
-        assert "database or disk is full" in str(error)
-        assert isinstance(error.__cause__, sqlite3.OperationalError)
+    def test_the_text_and_the_cause_are_kept(self, path: Path) -> None:
+        with (
+            closing(Database(path)) as database,
+            pytest.raises(StoreRefusedError) as caught,
+            database.write() as transaction,
+        ):
+            transaction.run_script("SELECT missing")
 
-    def test_other_errors_pass_through(self) -> None:
-        with pytest.raises(ZeroDivisionError), errors.translated():
+        assert "no such column: missing" in str(caught.value)
+        assert isinstance(caught.value.__cause__, sqlite3.OperationalError)
+
+    def test_other_errors_pass_through(self, path: Path) -> None:
+        with closing(Database(path)) as database, pytest.raises(ZeroDivisionError) as caught, database.write():
             raise ZeroDivisionError
+
+        assert caught.value.__cause__ is caught.value.__context__ is None
 
 
 def _translation_of(code: int) -> StoreError:
     error = sqlite3.OperationalError("database or disk is full")
     error.sqlite_errorcode = code
-    with pytest.raises(StoreError) as caught, errors.translated():
-        raise error
-    return caught.value
+    told = errors.translation(error)
+    assert told is not None
+    return told
 
 
 class TestTexts:

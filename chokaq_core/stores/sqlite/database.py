@@ -10,24 +10,31 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 from chokaq_core.stores.sql_files import load_queries
-from chokaq_core.stores.sqlite.errors import translated
+from chokaq_core.stores.sqlite.errors import translation
 from chokaq_core.stores.sqlite.lock_file import LockFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from types import TracebackType
 
 QUERIES = load_queries(Path(__file__).parent / "sql")
 BUSY_TIMEOUT_SECONDS = 30.0
 """How long a statement waits for a writer that does not know the lock file, such as a shell or a backup."""
 
 _CACHE_KIB = 64 * 1024
-_NO_LOCK = nullcontext()
+
+
+def machine_time() -> int:
+    """
+    Microseconds since 1970 in UTC by the clock that SQLite reads too: all processes that use a file are on one machine.
+    """
+    return time_ns() // 1_000
 
 
 class Transaction:
@@ -45,13 +52,15 @@ class Transaction:
         """
         All rows of a query; `:now` is always bound.
         """
-        return self._connection.execute(QUERIES[name], {"now": self.now, **values}).fetchall()
+        values["now"] = self.now
+        return self._connection.execute(QUERIES[name], values).fetchall()
 
     def row(self, name: str, /, **values: object) -> tuple[Any, ...] | None:
         """
         The first row of a query, or None.
         """
-        row: tuple[Any, ...] | None = self._connection.execute(QUERIES[name], {"now": self.now, **values}).fetchone()
+        values["now"] = self.now
+        row: tuple[Any, ...] | None = self._connection.execute(QUERIES[name], values).fetchone()
         return row
 
     def value(self, name: str, /, **values: object) -> Any:  # noqa: ANN401 - whatever the column holds
@@ -65,11 +74,15 @@ class Transaction:
         """
         Runs a write; says how many rows it changed.
         """
-        return self._connection.execute(QUERIES[name], {"now": self.now, **values}).rowcount
+        values["now"] = self.now
+        return self._connection.execute(QUERIES[name], values).rowcount
 
-    def change_each(self, name: str, batch: Iterable[Mapping[str, object]]) -> int:
+    def change_each(self, name: str, batch: Iterable[Mapping[str, object] | Sequence[object]]) -> int:
         """
         Runs a write once for each set of values, which bind `now` themselves where the query asks for it.
+
+        Args:
+            batch: by name, or in the order of a query's numbered parameters, which are bound in less time.
 
         Returns:
             How many rows were changed in all.
@@ -97,49 +110,84 @@ class Transaction:
             self._connection.execute(statement)
 
 
-class Writer:
+class Connection:
     """
-    A connection that writes, used by one thread at a time.
+    A connection that is opened when it is first needed: `with` makes a transaction on it, for one thread at a time.
+
+    The transaction commits at the end of the block and rolls back on any error.
 
     Args:
+        lock_path: the file at which writers queue; None for one that only reads, or that nobody else can reach.
+        now: the time of a transaction, asked for at its beginning.
+        is_write: whether the transaction has the database to itself from its beginning.
         is_lasting: what was committed outlives the connection.
+
+    Raises:
+        StoreError: what SQLite said, translated.
     """
 
     def __init__(
-        self, open_connection: Callable[[], sqlite3.Connection], lock_path: Path | None, *, is_lasting: bool = True
+        self,
+        open_connection: Callable[[], sqlite3.Connection],
+        lock_path: Path | None,
+        now: Callable[[], int],
+        *,
+        is_write: bool = True,
+        is_lasting: bool = True,
     ) -> None:
         self._open = open_connection
+        self._now = now
+        self._begin = "BEGIN IMMEDIATE" if is_write else "BEGIN"
         self._is_lasting = is_lasting
         self._lock_file = LockFile(lock_path) if lock_path is not None else None
         self._thread_lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
 
-    @contextmanager
-    def transaction(self, now: Callable[[], int] | None, *, is_write: bool = True) -> Iterator[Transaction]:
-        """
-        A transaction that commits at the end and rolls back on any error.
-
-        Raises:
-            StoreError: what SQLite said, translated.
-        """
-        with self._thread_lock, translated(), self._lock_file or _NO_LOCK:
+    def __enter__(self) -> Transaction:
+        self._thread_lock.acquire()
+        try:
+            if self._lock_file is not None:
+                self._lock_file.acquire()
             connection = self._connection = self._connection or self._open()
-            try:
-                connection.execute("BEGIN IMMEDIATE" if is_write else "BEGIN")
-                at = now() if now is not None else connection.execute(QUERIES["now"]).fetchone()[0]
-                yield Transaction(connection, at)
-                connection.execute("COMMIT")
-            except BaseException:
-                self._roll_back(connection)
-                raise
+            connection.execute(self._begin)
+            return Transaction(connection, self._now())
+        except BaseException as error:
+            self.__exit__(type(error), error, error.__traceback__)
+            raise
 
-    def _roll_back(self, connection: sqlite3.Connection) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        try:
+            self._end(error)
+        except BaseException as failed:
+            if (told := translation(failed)) is not None:
+                raise told from failed
+            raise
+        finally:
+            self._thread_lock.release()
+
+    def _end(self, error: BaseException | None) -> None:
+        """
+        Commits, or rolls back and raises what went wrong.
+        """
+        try:
+            if error is not None:
+                raise error  # noqa: TRY301 - it ends as a commit that was refused does
+            assert self._connection is not None  # noqa: S101 - the transaction began on it
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+        finally:
+            if self._lock_file is not None:
+                self._lock_file.release()
+
+    def _roll_back(self) -> None:
         """
         Ends what is open. A connection that cannot do so is given up, since its locks would keep everybody waiting.
         """
         try:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            if self._connection is not None and self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
         except sqlite3.Error:
             if self._is_lasting:
                 self.close()
@@ -162,33 +210,35 @@ class Database:
     """
 
     def __init__(
-        self, path: Path | None, now: Callable[[], int] | None = None, *, is_synced_on_commit: bool = False
+        self, path: Path | None, now: Callable[[], int] = machine_time, *, is_synced_on_commit: bool = False
     ) -> None:
         self._path = path
-        self._now = now
         self._synchronous = "FULL" if is_synced_on_commit else "NORMAL"
-        lock_path = path.with_name(path.name + ".lock") if path is not None else None
-        self._writer = Writer(self._connect, lock_path, is_lasting=path is not None)
-        self._reader = Writer(self._connect, None) if path is not None else self._writer
-        self._beat_writer = Writer(self._connect, lock_path) if path is not None else self._writer
+        if path is None:
+            self._writer = self._reader = self._beat_writer = Connection(self._connect, None, now, is_lasting=False)
+        else:
+            lock_path = path.with_name(path.name + ".lock")
+            self._writer = Connection(self._connect, lock_path, now)
+            self._reader = Connection(self._connect, None, now, is_write=False)
+            self._beat_writer = Connection(self._connect, lock_path, now)
 
     def write(self) -> AbstractContextManager[Transaction]:
         """
         A transaction that may write.
         """
-        return self._writer.transaction(self._now)
+        return self._writer
 
     def write_beat(self) -> AbstractContextManager[Transaction]:
         """
         A transaction on the heartbeat's own connection.
         """
-        return self._beat_writer.transaction(self._now)
+        return self._beat_writer
 
     def read(self) -> AbstractContextManager[Transaction]:
         """
         A transaction that only reads, all of it from one moment.
         """
-        return self._reader.transaction(self._now, is_write=False)
+        return self._reader
 
     def rest(self) -> None:
         """
@@ -201,8 +251,8 @@ class Database:
         """
         Closes all connections; what was in memory is gone.
         """
-        for writer in (self._writer, self._reader, self._beat_writer):
-            writer.close()
+        for connection in (self._writer, self._reader, self._beat_writer):
+            connection.close()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(

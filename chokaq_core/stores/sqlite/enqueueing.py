@@ -5,7 +5,7 @@ Storing new jobs: nearly all are new, and are written without a look; where one 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chokaq_core.domain.errors import StoreRefusedError
 from chokaq_core.ports import EnqueueAnswer, EnqueueItem, EnqueueOutcome
@@ -14,14 +14,21 @@ from chokaq_core.stores.sqlite.rows import micros, span_micros
 from chokaq_core.stores.sqlite.waking import Outlook, ask_for_wake
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from chokaq_core.domain.job import NewJob
     from chokaq_core.policy.circuit import CircuitRules
     from chokaq_core.stores.sqlite.database import Transaction
-    from chokaq_core.stores.sqlite.waking import Waiting
 
 _CREATED = EnqueueOutcome.CREATED
+_Row = tuple[Any, ...]
+"""What `enqueue` binds for one job, in the order of its numbers: the lane, the due time, and all the rest."""
+
+_LANE, _WAITING = slice(2), slice(3)
+_NO_LANE = ((None, None),)
+_NULL = 0
+"""What `enqueue` takes for NULL. To bind None costs twice as much as a text, because Python looks for an adapter."""
+
 _LAST_MICROSECOND = 253_402_300_799_999_999
 """9999-12-31T23:59:59.999999Z."""
 
@@ -30,42 +37,49 @@ def enqueue(transaction: Transaction, jobs: Sequence[NewJob], circuit_rules: Cir
     """
     Writes the jobs, taking them all for new; only where that was wrong each of them is judged.
     """
-    new = created = jobs
+    now = transaction.now
+    rows = created = _rows(jobs, now)
     items = tuple(EnqueueItem(_CREATED, job.id) for job in jobs)
-    if not _write(transaction, jobs):
+    if not _write(transaction, rows):
         new, items = _judged(transaction, jobs)
-        created = [job for job, item in zip(jobs, items, strict=True) if item.outcome is _CREATED]
-        if not _write(transaction, new):
+        rows = _rows(new, now)
+        created = _rows((job for job, item in zip(jobs, items, strict=True) if item.outcome is _CREATED), now)
+        if not _write(transaction, rows):
             msg = "jobs that were found to be new could not be written"
             raise StoreRefusedError(msg)
-    _open_lanes(transaction, new)
-    is_worker_looking, may_be_held = transaction.rows("enqueue_is_worker_looking")[0]
+    is_worker_looking, may_be_held = _open_lanes(transaction, rows)
     outlook = Outlook(transaction, Board(transaction, circuit_rules) if may_be_held else None)
-    first = outlook.first_of(_waiting(new, transaction.now))
-    first_created = first if created is new else outlook.first_of(_waiting(created, transaction.now))
+    first = outlook.first_of(row[_WAITING] for row in rows)
+    first_created = first if created is rows else outlook.first_of(row[_WAITING] for row in created)
     return EnqueueAnswer(
         items=items,
-        is_claimable=first_created == transaction.now,
+        is_claimable=first_created == now,
         is_worker_looking=bool(is_worker_looking),
         wake_in=ask_for_wake(transaction, first),
     )
 
 
-def _write(transaction: Transaction, jobs: Sequence[NewJob]) -> bool:
+def _write(transaction: Transaction, rows: list[_Row]) -> bool:
     """
     Writes all jobs or none: false when an id or a key is taken, in the store or by an earlier job of the batch.
     """
-    rows = [_values(job, transaction.now) for job in jobs]
     return transaction.all_or_none(len(rows), lambda: transaction.change_each("enqueue", rows))
 
 
-def _open_lanes(transaction: Transaction, jobs: Sequence[NewJob]) -> None:
+def _open_lanes(transaction: Transaction, rows: list[_Row]) -> tuple[int, int]:
     """
     Sees to it that claims look where the jobs are.
+
+    Returns:
+        Whether a worker looks for jobs, and whether anything may hold jobs back.
     """
-    for queue, type_key in {(job.queue, job.type_key) for job in jobs}:
-        if transaction.change("enqueue_lane", queue=queue, type_key=type_key):
+    is_worker_looking = may_be_held = 0
+    for queue, type_key in {row[_LANE] for row in rows} or _NO_LANE:
+        has_lane, is_worker_looking, may_be_held = transaction.rows("enqueue_look", queue=queue, type_key=type_key)[0]
+        if not has_lane:
+            transaction.change("enqueue_lane", queue=queue, type_key=type_key)
             transaction.change("enqueue_queue", queue=queue)
+    return is_worker_looking, may_be_held
 
 
 def _judged(transaction: Transaction, jobs: Sequence[NewJob]) -> tuple[list[NewJob], tuple[EnqueueItem, ...]]:
@@ -118,24 +132,23 @@ class _Known:
             self._keys[job.idempotency_key] = (job.id, job.type_key, job.payload)
 
 
-def _values(job: NewJob, now: int) -> dict[str, object]:
-    return {
-        "id": job.id,
-        "queue": job.queue,
-        "type_key": job.type_key,
-        "payload": job.payload,
-        "tags": job.tags,
-        "idempotency_key": job.idempotency_key,
-        "priority": job.priority,
-        "due": _due(job, now),
-        "now": now,
-        "trace_parent": job.trace_parent,
-        "created_by": job.created_by,
-    }
-
-
-def _waiting(jobs: Iterable[NewJob], now: int) -> Iterator[Waiting]:
-    return ((job.queue, job.type_key, _due(job, now)) for job in jobs)
+def _rows(jobs: Iterable[NewJob], now: int) -> list[_Row]:
+    return [
+        (
+            job.queue,
+            job.type_key,
+            _due(job, now),
+            now,
+            job.id,
+            job.payload,
+            job.priority,
+            _NULL if job.tags is None else job.tags,
+            _NULL if job.idempotency_key is None else job.idempotency_key,
+            _NULL if job.trace_parent is None else job.trace_parent,
+            _NULL if job.created_by is None else job.created_by,
+        )
+        for job in jobs
+    ]
 
 
 def _due(job: NewJob, now: int) -> int:

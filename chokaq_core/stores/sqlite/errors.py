@@ -5,15 +5,10 @@ What SQLite says, as the store's own errors. One table; the code of an error dec
 from __future__ import annotations
 
 import sqlite3
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from portalocker.exceptions import BaseLockException
 
-from chokaq_core.domain.errors import StoreRefusedError, StoreUnavailableError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from chokaq_core.domain.errors import StoreError, StoreRefusedError, StoreUnavailableError
 
 PASSING_CODES = frozenset(
     {
@@ -31,21 +26,16 @@ PASSING_CODES = frozenset(
 _PRIMARY = 0xFF
 
 
-@contextmanager
-def translated() -> Iterator[None]:
+def translation(error: BaseException) -> StoreError | None:
     """
-    Turns SQLite's errors inside into StoreUnavailableError or StoreRefusedError.
+    What SQLite or the lock file said, as one of the store's own errors; None for anything else.
     """
-    try:
-        yield
-    except sqlite3.Error as error:
+    if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", None)
         name = getattr(error, "sqlite_errorname", type(error).__name__)
         if code is not None and code & _PRIMARY in PASSING_CODES:
-            msg = f"the embedded database is busy or did not answer ({name}): {error}"
-            raise StoreUnavailableError(msg) from error
-        msg = f"the embedded database refused ({name}): {error}"
-        raise StoreRefusedError(msg) from error
-    except (OSError, BaseLockException) as error:
-        msg = f"the embedded database's lock file could not be used: {error}"
-        raise StoreRefusedError(msg) from error
+            return StoreUnavailableError(f"the embedded database is busy or did not answer ({name}): {error}")
+        return StoreRefusedError(f"the embedded database refused ({name}): {error}")
+    if isinstance(error, (OSError, BaseLockException)):
+        return StoreRefusedError(f"the embedded database's lock file could not be used: {error}")
+    return None

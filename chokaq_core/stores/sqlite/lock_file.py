@@ -27,7 +27,7 @@ only a process that was stopped in the middle of one, by a debugger or Ctrl-Z, k
 
 class LockFile:
     """
-    One writer's place in the queue: held inside `with`, by one thread at a time.
+    One writer's place in the queue: held inside `with`, or from `acquire` to `release`, by one thread at a time.
 
     The handle stays open between two turns, since opening it costs more than locking it. A lock belongs to its open
     file, so it ends with the process; a forked child, which would share it, closes the handle and opens one of its own.
@@ -37,9 +37,19 @@ class LockFile:
         self._path = path
         self._handle: TextIOWrapper | None = None
         self._line: _Line | None = None
+        self._is_held = False
         _ALL.add(self)
 
     def __enter__(self) -> None:
+        """
+        Waits for this writer's turn, as `acquire` does.
+        """
+        self.acquire()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.release()
+
+    def acquire(self) -> None:
         """
         Waits for this writer's turn.
 
@@ -55,10 +65,15 @@ class LockFile:
         elif not _is_locked_at_once(self._handle):
             self._line = self._line or _Line(self._handle)
             self._stand_in(self._line)
+        self._is_held = True
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._handle is not None:
+    def release(self) -> None:
+        """
+        Ends the turn; without one, nothing changes.
+        """
+        if self._is_held and self._handle is not None:
             _unlock(self._handle)
+        self._is_held = False
 
     def close(self) -> None:
         """

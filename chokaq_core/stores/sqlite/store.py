@@ -23,7 +23,7 @@ from chokaq_core.stores.sqlite import (
 )
 from chokaq_core.stores.sqlite.capacity import Capacity
 from chokaq_core.stores.sqlite.circuits import Board
-from chokaq_core.stores.sqlite.database import Database
+from chokaq_core.stores.sqlite.database import Database, machine_time
 from chokaq_core.stores.sqlite.rows import RECORDS, micros
 from chokaq_core.stores.sqlite.waking import Outlook, ask_for_wake
 
@@ -89,7 +89,7 @@ class SqliteStore:
         clock: Callable[[], datetime] | None = None,
         is_synced_on_commit: bool = False,
     ) -> None:
-        now = (lambda: micros(clock())) if clock is not None else None
+        now = machine_time if clock is None else lambda: micros(clock())
         self._circuit_rules = circuit_rules if circuit_rules is not None else CircuitRules()
         self._capacity = Capacity(max_jobs) if max_jobs is not None else None
         self._database = Database(path, now, is_synced_on_commit=is_synced_on_commit)

@@ -1,9 +1,4 @@
--- The database's clock and the schema's version.
-
--- name: now
--- only: sqlite, because a T-SQL batch reads the clock as it declares its parameters.
--- Microseconds since 1970 in UTC. 'now' is one moment within a statement; SQLite counts milliseconds.
-SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000000 + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) * 1000;
+-- The schema's version.
 
 -- name: schema_create_log
 CREATE TABLE IF NOT EXISTS SchemaMigrations (

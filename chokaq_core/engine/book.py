@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from chokaq_core.domain.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from chokaq_core.domain.failures import Outcome
     from chokaq_core.domain.job import ClaimedJob, Lease
@@ -55,6 +55,13 @@ class Work(Value):
         """
         return self.want + self.prefetch > 0
 
+    @property
+    def has_leases(self) -> bool:
+        """
+        Whether the turn is to change any lease.
+        """
+        return bool(self.ended or self.settlements or self.starts or self.unfetched)
+
     def leases(self) -> Iterator[Lease]:
         """
         Every lease that the turn is to change.
@@ -62,6 +69,9 @@ class Work(Value):
         yield from (run.lease for run, _ in self.ended)
         yield from (settlement.lease for settlement in self.settlements)
         yield from (job.lease for job in (*self.starts, *self.unfetched))
+
+
+_NOTHING = Work()
 
 
 class PendingCancel(Value):
@@ -86,8 +96,7 @@ class Book:
         fetched: jobs that wait here for a slot.
         ended: outcomes that wait to be stored.
         settlements: settlements that wait to be stored and need no outcome.
-        in_turn: leases that the turn under way is about.
-        releasing: fetched jobs that the turn under way gives back.
+        in_turn: what the turn under way is about, until its answer is entered here.
         cancels: cancels that came before the run they are for.
         turns_begun: how many turns this process has taken so far.
         turns_answered: the number of the last one whose answer is entered here.
@@ -100,8 +109,7 @@ class Book:
     fetched: deque[ClaimedJob] = field(default_factory=deque)
     ended: list[tuple[Run, Outcome]] = field(default_factory=list)
     settlements: list[Settlement] = field(default_factory=list)
-    in_turn: list[LeaseKey] = field(default_factory=list)
-    releasing: tuple[ClaimedJob, ...] = ()
+    in_turn: Work = _NOTHING
     cancels: dict[LeaseKey, PendingCancel] = field(default_factory=dict)
     turns_begun: int = 0
     turns_answered: int = 0
@@ -117,7 +125,7 @@ class Book:
         """
         Whether anything runs or waits to be stored.
         """
-        return bool(self.live or self.ended or self.settlements or self.in_turn)
+        return bool(self.live or self.ended or self.settlements or self.in_turn.has_leases)
 
     def free_slots(self) -> int:
         """
@@ -141,8 +149,7 @@ class Book:
         """
         Notes that what the turn under way was about is stored.
         """
-        self.in_turn = []
-        self.releasing = ()
+        self.in_turn = _NOTHING
 
     def end_turn(self) -> None:
         """
@@ -155,7 +162,8 @@ class Book:
         """
         Enters claimed jobs.
         """
-        self.live.update((run.lease.job_id, run) for run in runs)
+        for run in runs:
+            self.live[run.lease.job_id] = run
         self.fetched.extend(fetched)
 
     def drop_outlived(self, leases: Iterable[Lease]) -> list[tuple[Run, Outcome]]:
@@ -251,12 +259,11 @@ class Book:
         """
         Everything that is accounted for here.
         """
-        waiting: Sequence[Lease] = [run.lease for run, _ in self.ended] + [s.lease for s in self.settlements]
+        waiting = [run.lease for run, _ in self.ended] + [s.lease for s in self.settlements]
         return {
             *self._live_leases(),
             *self._fetched_leases(),
-            *((lease.job_id, lease.number) for lease in waiting),
-            *self.in_turn,
+            *((lease.job_id, lease.number) for lease in (*waiting, *self.in_turn.leases())),
         }
 
     def _live_leases(self) -> Iterator[LeaseKey]:

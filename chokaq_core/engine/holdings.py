@@ -32,10 +32,10 @@ class Holdings:
         self._book = book
         self._monotonic = monotonic
         self._watched_until = NEVER
-        lock = threading.RLock()
-        self._has_work = threading.Condition(lock)
-        self._has_moved = threading.Condition(lock)
-        self._has_runs = threading.Condition(lock)
+        self._lock = threading.RLock()
+        self._has_work = threading.Condition(self._lock)
+        self._has_moved = threading.Condition(self._lock)
+        self._has_runs = threading.Condition(self._lock)
 
     @property
     def capacity(self) -> int:
@@ -54,7 +54,7 @@ class Holdings:
             Whether a deadline is nearer than the watch knows, and the runs that were told to cancel.
         """
         now = self._monotonic()
-        with self._has_work:
+        with self._lock:
             self._book.hold(runs, fetched)
             cancels = [(run, self._book.take_cancel(run, now)) for run in runs] if self._book.cancels else []
             is_nearer = min((run.deadline for run in runs), default=NEVER) < self._watched_until
@@ -66,14 +66,14 @@ class Holdings:
         Keeps a cancel for a job that is about to start here; after `retention` it is forgotten.
         """
         now = self._monotonic()
-        with self._has_work:
+        with self._lock:
             self._book.keep_cancel(lease, PendingCancel(by, now + retention.total_seconds()), now)
 
     def add_settlements(self, settlements: Iterable[Settlement]) -> None:
         """
         Queues settlements that need no outcome, such as a postponement.
         """
-        with self._has_work:
+        with self._lock:
             self._book.settlements.extend(settlements)
             self._has_work.notify_all()
 
@@ -81,14 +81,14 @@ class Holdings:
         """
         Takes out the outcomes under leases that were given anew by the claim which is answered now.
         """
-        with self._has_work:
+        with self._lock:
             return self._book.drop_outlived(leases)
 
     def drop_fetched(self, lease: LeaseKey) -> None:
         """
         Forgets a fetched job whose lease is gone.
         """
-        with self._has_moved:
+        with self._lock:
             self._book.drop_fetched(lease)
             self._has_moved.notify_all()
 
@@ -96,7 +96,7 @@ class Holdings:
         """
         Gives up a run whose lease is gone: nothing is stored for it. False if it had concluded anyway.
         """
-        with self._has_work:
+        with self._lock:
             is_lost = self._abandon(run, None)
         if is_lost:
             _tell([run], StopReason.LEASE_LOST)
@@ -106,7 +106,7 @@ class Holdings:
         """
         Concludes every live run because heartbeats cannot be written.
         """
-        with self._has_work:
+        with self._lock:
             runs = list(self._book.live.values())
             failed = [run for run in runs if self._abandon(run, HeartbeatLost(failures))]
         _tell(failed, StopReason.HEARTBEAT_LOST)
@@ -117,7 +117,7 @@ class Holdings:
         Concludes runs whose timeout has passed; answers them, and the seconds until the next deadline.
         """
         now = self._monotonic()
-        with self._has_work:
+        with self._lock:
             overdue = [run for run in self._book.live.values() if run.deadline <= now]
             expired = [run for run in overdue if self._abandon(run, TimedOut(run.timeout))]
             nearest = min((run.deadline for run in self._book.live.values()), default=NEVER)
@@ -130,7 +130,7 @@ class Holdings:
         Runs whose handlers had their time to stop and go on, each once; and the seconds until more may have had it.
         """
         now = self._monotonic()
-        with self._has_work:
+        with self._lock:
             waiting = [(run, run.stuck_at) for run in self._book.abandoned.values() if not run.has_overstayed]
             overstayed = [run for run, at in waiting if at <= now]
             for run in overstayed:
@@ -142,7 +142,7 @@ class Holdings:
         """
         The runs of these jobs whose handlers go on here, abandoned ones included.
         """
-        with self._has_work:
+        with self._lock:
             if self._book.live.keys().isdisjoint(job_ids) and self._book.abandoned.keys().isdisjoint(job_ids):
                 return {}
             found = ((i, self._book.live.get(i) or self._book.abandoned.get(i)) for i in job_ids)
@@ -152,49 +152,49 @@ class Holdings:
         """
         Runs whose row is this worker's and not decided yet.
         """
-        with self._has_work:
+        with self._lock:
             return list(self._book.live.values())
 
     def fetched(self) -> list[ClaimedJob]:
         """
         Jobs that wait here for a slot.
         """
-        with self._has_work:
+        with self._lock:
             return list(self._book.fetched)
 
     def unreleased(self) -> list[ClaimedJob]:
         """
         Fetched jobs, and those whose giving back has not been answered.
         """
-        with self._has_work:
-            return [*self._book.fetched, *self._book.releasing]
+        with self._lock:
+            return [*self._book.fetched, *self._book.in_turn.unfetched]
 
     def abandoned(self) -> list[Run]:
         """
         Runs whose row is decided and whose handler goes on all the same.
         """
-        with self._has_work:
+        with self._lock:
             return list(self._book.abandoned.values())
 
     def leases(self) -> set[LeaseKey]:
         """
         Job id and lease number of everything that is accounted for here.
         """
-        with self._has_work:
+        with self._lock:
             return self._book.leases()
 
     def turns(self) -> tuple[int, int]:
         """
         How many turns have begun, and the number of the last one whose answer is booked.
         """
-        with self._has_work:
+        with self._lock:
             return self._book.turns_begun, self._book.turns_answered
 
     def is_busy(self) -> bool:
         """
         Whether anything runs here or waits to be stored.
         """
-        with self._has_work:
+        with self._lock:
             return self._book.is_busy()
 
     @property

@@ -55,7 +55,7 @@ class Ledger(Holdings):
         """
         Opens a visit: work is wanted from now on.
         """
-        with self._has_work:
+        with self._lock:
             visit = self._visits.arrive(self._monotonic())
             self._room.renew()
             self._is_in_trouble = False
@@ -78,7 +78,7 @@ class Ledger(Holdings):
         """
         Closes a visit; True for the last one out.
         """
-        with self._has_moved:
+        with self._lock:
             self._visits.leave(visit)
             self._has_moved.notify_all()
             return len(self._visits) == 0
@@ -87,21 +87,21 @@ class Ledger(Holdings):
         """
         Whether anybody wants work done.
         """
-        with self._has_work:
+        with self._lock:
             return len(self._visits) > 0
 
     def is_answer_due(self) -> bool:
         """
         Whether a turn is under way, or was sent and never answered.
         """
-        with self._has_work:
+        with self._lock:
             return self._book.is_turning
 
     def look_now(self) -> None:
         """
         Makes the store thread look for work at once, if anybody wants it done.
         """
-        with self._has_work:
+        with self._lock:
             self._visits.look_now()
             self._has_work.notify_all()
 
@@ -109,7 +109,7 @@ class Ledger(Holdings):
         """
         Sets how many jobs run at once, from the next start on; answers what it was. Jobs that run beyond it go on.
         """
-        with self._has_work:
+        with self._lock:
             before, self._book.capacity = self._book.capacity, capacity
             self._visits.look_now()
             self._has_work.notify_all()
@@ -155,7 +155,7 @@ class Ledger(Holdings):
         Nobody leaves yet: what happened is told first, or the process could be gone before.
         """
         now = self._monotonic()
-        with self._has_moved:
+        with self._lock:
             self._has_runs.notify_all()
             self._is_in_trouble = False
             self._book.answer_turn()
@@ -169,7 +169,7 @@ class Ledger(Holdings):
         """
         Ends a turn of which everything is told, or that met a fault of ours, so that nobody waits for it any more.
         """
-        with self._has_moved:
+        with self._lock:
             self._book.end_turn()
             # A lone visitor stays as long as anything runs: waking it after each turn took a tenth of a drain's time.
             if self._waiters > 0 or not self._book.is_busy() or len(self._visits) != 1:
@@ -181,7 +181,7 @@ class Ledger(Holdings):
         """
         A handler ended: its slot is free, and its outcome counts unless the run had concluded before.
         """
-        with self._has_work:
+        with self._lock:
             if not self._book.run_ended(run, outcome):
                 self._has_moved.notify_all()
             if not self._is_gathering or not self._book.live:
@@ -191,7 +191,7 @@ class Ledger(Holdings):
         """
         Whether every slot is taken by a handler that nobody waits for, and none of them ends soon.
         """
-        with self._has_work:
+        with self._lock:
             return self._book.is_clogged() and self._book.seconds_to_stuck(self._monotonic()) <= 0
 
     # The ends
@@ -200,7 +200,7 @@ class Ledger(Holdings):
         """
         No more claims, for good.
         """
-        with self._has_work:
+        with self._lock:
             self._book.is_stopping = True
             for condition in (self._has_work, self._has_moved, self._has_runs):
                 condition.notify_all()
@@ -261,7 +261,7 @@ class Ledger(Holdings):
         Whether fetched jobs are here, are on their way back, or may come with the answer to a turn.
         """
         may_claim = self._book.is_turning and not self._is_in_trouble and not self._book.live
-        return bool(self._book.fetched or self._book.releasing) or may_claim
+        return bool(self._book.fetched or self._book.in_turn.unfetched) or may_claim
 
     def _is_needed(self) -> bool:
         return self._book.is_busy() or (len(self._visits) > 0 and not self._book.is_stopping)
@@ -293,7 +293,6 @@ class Ledger(Holdings):
         )
         if work.is_look:
             self._visits.look_begins(now)
-        book.in_turn = [(lease.job_id, lease.number) for lease in work.leases()]
-        book.releasing = unfetched
+        book.in_turn = work
         book.turns_begun += 1
         return work

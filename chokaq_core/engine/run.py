@@ -67,6 +67,18 @@ class Run:
         task: on the event loop, the task that runs the handler.
     """
 
+    # What few runs ever have stands here: a run is made for each job, and its lock is held for moments only.
+    ended_at: float | None = None
+    abandoned_at: float | None = None
+    has_overstayed = False
+    stop_order: Stop | None = None
+    is_concluded = False
+    task: asyncio.Task[None] | None = None
+    _loop: asyncio.AbstractEventLoop | None = None
+    _on_stop: tuple[Callable[[], object], ...] = ()
+    _progress: Progress | None = None
+    _lock = threading.Lock()
+
     def __init__(
         self,
         job: ClaimedJob,
@@ -84,17 +96,7 @@ class Run:
         self.attempt = attempt
         self.begun_at = time.monotonic()
         self.deadline = self.begun_at + min(timeout.total_seconds(), LONGEST_TIMEOUT_SECONDS)
-        self.ended_at: float | None = None
-        self.abandoned_at: float | None = None
-        self.has_overstayed = False
-        self.stop_order: Stop | None = None
-        self.is_concluded = False
-        self.task: asyncio.Task[None] | None = None
-        self._lock = threading.Lock()
         self._enqueue = enqueue
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._on_stop: list[Callable[[], object]] = []
-        self._progress: Progress | None = None
 
     @property
     def duration_ms(self) -> float:
@@ -125,11 +127,10 @@ class Run:
 
     def conclude(self) -> bool:
         """
-        Claims the right to decide the row; True for the first caller only.
+        Claims the right to decide the row; True for the first caller only. To be called under the ledger's lock.
         """
-        with self._lock:
-            is_first = not self.is_concluded
-            self.is_concluded = True
+        is_first = not self.is_concluded
+        self.is_concluded = True
         return is_first
 
     def tell_to_stop(self, stop: Stop) -> bool:
@@ -140,7 +141,7 @@ class Run:
             if self.stop_order is not None:
                 return False
             self.stop_order = stop
-            callbacks = tuple(self._on_stop)
+            callbacks = self._on_stop
         for callback in callbacks:
             callback()
         if (loop := self._loop) is not None:
@@ -162,7 +163,7 @@ class Run:
         Registers what interrupts the handler; called at once if the order is there already.
         """
         with self._lock:
-            self._on_stop.append(callback)
+            self._on_stop = (*self._on_stop, callback)
             is_late = self.stop_order is not None
         if is_late:
             callback()
@@ -186,7 +187,7 @@ class Run:
         self.task = self._loop = None
         if self._on_stop:
             with self._lock:
-                self._on_stop.clear()
+                self._on_stop = ()
 
     def outcome_of(self, error: BaseException) -> Outcome:
         """

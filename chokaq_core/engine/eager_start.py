@@ -11,22 +11,24 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Iterable
     from contextvars import Context
 
 
 def start_now(
-    coroutines: Sequence[Coroutine[Any, Any, None]], loop: asyncio.AbstractEventLoop
+    coroutines: Iterable[tuple[str, Coroutine[Any, Any, None]]], loop: asyncio.AbstractEventLoop
 ) -> list[asyncio.Task[None]]:
     """
     Makes a task of each coroutine and takes its first step, as `asyncio.eager_task_factory` does from Python 3.12 on.
 
+    Each is given with the name of its task.
+
     To be called on the loop, outside of any task. A task factory that somebody gave the loop is obeyed instead.
     """
     if loop.get_task_factory() is not None:
-        return [loop.create_task(coroutine) for coroutine in coroutines]
+        return [loop.create_task(coroutine, name=name) for name, coroutine in coroutines]
     if sys.version_info >= (3, 12):
-        return [asyncio.Task(coroutine, loop=loop, eager_start=True) for coroutine in coroutines]
+        return [asyncio.Task(coroutine, loop=loop, name=name, eager_start=True) for name, coroutine in coroutines]
     steps: list[tuple[Callable[[], object], Context]] = []
 
     def keep(step: Callable[[], object], *, context: Context) -> None:
@@ -35,7 +37,7 @@ def start_now(
     # A new task asks its loop for one thing: to call its first step soon.
     loop.call_soon = keep  # type: ignore[method-assign, assignment]
     try:
-        tasks = [asyncio.Task(coroutine, loop=loop) for coroutine in coroutines]
+        tasks = [asyncio.Task(coroutine, loop=loop, name=name) for name, coroutine in coroutines]
     finally:
         del loop.call_soon
     for step, context in steps:

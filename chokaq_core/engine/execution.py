@@ -131,7 +131,7 @@ class Executor:
 
     def _start_on_loop(self, pairs: list[tuple[Run, Entry]]) -> None:
         loop = asyncio.get_running_loop()
-        tasks = start_now([self._run_async(run, entry, loop) for run, entry in pairs], loop)
+        tasks = start_now([(run.lease.job_id, self._run_async(run, entry, loop)) for run, entry in pairs], loop)
         for (run, _), task in zip(pairs, tasks, strict=True):
             if not task.done():
                 run.task = task
@@ -157,7 +157,7 @@ class Executor:
             job = self._payload_of(run)
             with self._tracing.running(run.ref, run.job.trace_parent):
                 value = await entry.call(run, job, run.context() if entry.wants_context else None)
-            outcome = self._success(value)
+            outcome = _SUCCEEDED if value is None else self._success(value)
         except _RejectedPayload as rejection:
             outcome = rejection.outcome
         except BaseException as error:  # noqa: BLE001 - the same; a CancelledError nobody asked for included

@@ -46,6 +46,7 @@ class Ledger(Holdings):
         self._visits = Visits(rules)
         self._room = Room(rules, shortest_timeout, self._book, self._visits)
         self._is_in_trouble = False
+        self._is_resting = False
         self._is_gathering = False
         self._waiters = 0
 
@@ -133,7 +134,9 @@ class Ledger(Holdings):
                     return self._take_work(now)
                 if self._book.is_stopping and not self._book.live:
                     return None
+                self._is_resting = True
                 self._has_work.wait(to_look)
+                self._is_resting = False
 
     def wait_in_trouble(self, seconds: float) -> bool:
         """
@@ -184,7 +187,7 @@ class Ledger(Holdings):
         with self._lock:
             if not self._book.run_ended(run, outcome):
                 self._has_moved.notify_all()
-            if not self._is_gathering or not self._book.live:
+            if self._is_resting or (self._is_gathering and not self._book.live):
                 self._has_work.notify_all()
 
     def is_exhausted(self) -> bool:

@@ -87,8 +87,8 @@ def starts(runs: Iterable[Run]) -> Iterator[Event]:
     That runs begin, with how long each waited.
     """
     for run in runs:
-        lag_ms = (run.job.claimed_at - run.job.due_at).total_seconds() * 1000
-        yield Event(_STARTED, run.ref, {"lag_ms": max(0.0, lag_ms)})
+        lag = (run.job.claimed_at - run.job.due_at).total_seconds()
+        yield Event(_STARTED, run.ref, {"lag_ms": lag * 1000 if lag > 0 else 0.0})
 
 
 def cancel_told(run: Run) -> Event:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from chokaq_core.domain.job import ClaimedJob, EnqueueResult
 
 
-LONGEST_TIMEOUT_SECONDS = threading.TIMEOUT_MAX
-"""No thread can wait longer than this (292 years), so a longer timeout counts as this one."""
 STUCK_SECONDS = 2.0
 """How long handlers that were told to stop may go on before a worker whose every slot they hold counts as exhausted."""
 
@@ -95,7 +93,7 @@ class Run:
         self.timeout = timeout
         self.attempt = attempt
         self.begun_at = time.monotonic()
-        self.deadline = self.begun_at + min(timeout.total_seconds(), LONGEST_TIMEOUT_SECONDS)
+        self.deadline = self.begun_at + timeout.total_seconds()
         self._enqueue = enqueue
 
     @property
@@ -156,7 +154,8 @@ class Run:
             JobCancelledError: the order is there.
         """
         self._loop = loop
-        self.raise_if_told_to_stop()
+        if self.stop_order is not None:
+            self.raise_if_told_to_stop()
 
     def on_stop(self, callback: Callable[[], object]) -> None:
         """

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from chokaq_core.policy.backoff import RetryRules
 
 # Before Python 3.12 a member of an enum is looked up by code in Python each time that it is named.
-_COMPLETE = Move.COMPLETE
+_COMPLETE, _ARCHIVED = Move.COMPLETE, EventName.JOB_SUCCEEDED_ARCHIVED
 
 
 class Ended(Value):
@@ -114,9 +114,10 @@ def error_of(outcome: Outcome) -> ErrorFacts:  # noqa: PLR0911 - one answer for 
 
 
 def _event_name(ended: Ended) -> EventName:
-    match ended.settlement.move:
-        case Move.COMPLETE:
-            return EventName.JOB_SUCCEEDED_ARCHIVED
+    move = ended.settlement.move
+    if move is _COMPLETE:
+        return _ARCHIVED
+    match move:
         case Move.HAND_BACK:
             return EventName.JOB_SHUTDOWN_RESCHEDULED
         case Move.POSTPONE:

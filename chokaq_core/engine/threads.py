@@ -65,6 +65,10 @@ class HandlerThreads:
                 self._idle += 1
 
 
+MOMENT_SECONDS = 0.001
+"""How long whoever calls a function on the loop leaves the interpreter to it."""
+
+
 class LoopThread:
     """
     One event loop on a daemon thread of its own, started when first needed.
@@ -76,9 +80,14 @@ class LoopThread:
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
         """
-        Runs a function on the loop soon.
+        Runs a function on the loop, and returns when that is done, or after a moment.
+
+        Two threads that go on at once do not share the interpreter: one of them waits for it, and wakes up twice.
         """
-        self._running_loop().call_soon_threadsafe(function, *arguments)
+        is_done = threading.Lock()
+        is_done.acquire()
+        self._running_loop().call_soon_threadsafe(_call, function, arguments, is_done.release)
+        is_done.acquire(timeout=MOMENT_SECONDS)
 
     def submit(self, coroutine: Any, offer_cancel: Callable[[Callable[[], object]], None]) -> Future[Any]:  # noqa: ANN401
         """
@@ -118,6 +127,13 @@ class LoopThread:
                 loop.run_forever()
             except (SystemExit, KeyboardInterrupt) as error:
                 loop.call_exception_handler({"message": "a task tried to end the process", "exception": error})
+
+
+def _call(function: Callable[..., object], arguments: tuple[object, ...], tell: Callable[[], None]) -> None:
+    try:
+        function(*arguments)
+    finally:
+        tell()
 
 
 async def _resolve_on_loop(

@@ -10,10 +10,11 @@ from __future__ import annotations
 import random
 import time
 from datetime import UTC, datetime, timedelta
+from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING
 
 from chokaq_core.domain import moves
-from chokaq_core.domain.circuit import Circuit, CircuitReport, CircuitSignal, CircuitState
+from chokaq_core.domain.circuit import CircuitReport, CircuitSignal, CircuitState
 from chokaq_core.domain.errors import StoreError
 from chokaq_core.domain.events import Event, EventName
 from chokaq_core.domain.failures import FailureReason
@@ -47,8 +48,11 @@ if TYPE_CHECKING:
     from chokaq_core.ports import Events, JobStore
 
 # Before Python 3.12 a member of an enum is looked up by code in Python each time that it is named.
-_PROCESSING, _FAILURE = Status.PROCESSING, CircuitSignal.FAILURE
+_PROCESSING = Status.PROCESSING
+_FAILURE, _RELEASED = CircuitSignal.FAILURE, CircuitSignal.RELEASED
 MAX_PAUSE_SECONDS = 60.0
+LONGEST_TIMEOUT = timedelta(seconds=TIMEOUT_MAX)
+"""No thread can wait longer than this (292 years), so a longer timeout counts as this one."""
 BUSY_ELSEWHERE_DELAY = timedelta(seconds=30)
 """How long a job is put off while a thread of its own earlier run still goes on here."""
 
@@ -61,6 +65,15 @@ class RunRules(Value):
     retry: RetryRules
     execution: ExecutionRules
     retry_base_delay: timedelta
+
+
+class _Handling(Value):
+    """
+    What the jobs of a lane have in common here.
+    """
+
+    registration: Registration | None
+    timeout: timedelta
 
 
 class StoreThread:
@@ -98,9 +111,10 @@ class StoreThread:
         self._last_queue = ""
         self._clock: tuple[datetime, float] | None = None
         self._pending: PendingTurn | None = None
-        self._circuits: dict[str, Circuit] = {}
+        self._circuits: Collection[str] = ()
+        self._held: dict[str, str | None] = {}
         self._timeouts = catalog.timeouts()
-        self._handlings: dict[tuple[str, str], tuple[Registration | None, timedelta]] = {}
+        self._handlings: dict[tuple[str, str], _Handling] = {}
 
     def run(self) -> None:
         """
@@ -131,12 +145,14 @@ class StoreThread:
         now = self._now()
         ended = tuple(self._ended(run, outcome, now) for run, outcome in work.ended)
         releases = (moves.release(job.lease) for job in work.unfetched)
-        held_back = [job for job in work.starts if self._is_held_back(job)]
+        # The circuits of these have opened since they were fetched.
+        held = self._held
+        held_back = [j for j in work.starts if j.type_key in held and held[j.type_key] != j.lease.job_id]
         put_off = (moves.postpone(job.lease, self._rules.retry.circuit_breaker_delay) for job in held_back)
         turn = Turn(
             worker_id=self._worker_id,
             seq=self._seq,
-            settlements=(*(e.settlement for e in ended), *work.settlements, *releases, *put_off),
+            settlements=(*[e.settlement for e in ended], *work.settlements, *releases, *put_off),
             starts=tuple(job.lease for job in work.starts if job not in held_back),
             want=min(work.want, MAX_BATCH),
             prefetch=min(work.prefetch, MAX_BATCH),
@@ -183,7 +199,8 @@ class StoreThread:
         Books what the turn did, starts the runs, and tells what happened.
         """
         self._clock = (answer.now, time.monotonic())
-        self._circuits = {circuit.type_key: circuit for circuit in answer.circuits}
+        self._circuits = {circuit.type_key for circuit in answer.circuits}
+        self._held = {c.type_key: c.probe_job_id for c in answer.circuits if c.state is not CircuitState.CLOSED}
         self._last_queue = answer.last_queue
         processing = [job for job in answer.claimed if job.status is _PROCESSING]
         fetched = [job for job in answer.claimed if job.status is not _PROCESSING]
@@ -204,25 +221,16 @@ class StoreThread:
         self._events.publish([*pending.events(answer, breaker_delay), *starts(runs), *cancels])
         self._wake(pending, answer)
 
-    def _is_held_back(self, job: ClaimedJob) -> bool:
-        """
-        Whether a fetched job's circuit has opened since it was fetched.
-        """
-        circuit = self._circuits.get(job.type_key)
-        if circuit is None or circuit.state is CircuitState.CLOSED:
-            return False
-        return circuit.probe_job_id != job.lease.job_id
-
     def _reports(self, ended: Iterable[Ended]) -> tuple[CircuitReport, ...]:
         """
         What runs have to tell their circuits; a success has something to tell only where there were failures.
         """
         told = [(e.run.job, signal_of(e.outcome)) for e in ended]
-        failing = {job.type_key for job, signal in told if signal is _FAILURE} | self._circuits.keys()
+        failing = {job.type_key for job, signal in told if signal is _FAILURE}.union(self._circuits)
         return tuple(
             CircuitReport(job.type_key, job.lease.job_id, job.circuit_generation, signal)
             for job, signal in told
-            if job.is_probe or (job.type_key in failing and signal is not CircuitSignal.RELEASED)
+            if job.is_probe or (job.type_key in failing and signal is not _RELEASED)
         )
 
     def _runs(self, jobs: Sequence[ClaimedJob], busy: Collection[str]) -> tuple[list[Run], list[Settlement]]:
@@ -253,11 +261,12 @@ class StoreThread:
         if (handling := self._handlings.get(lane)) is None:
             registration = self._catalog.find(job.type_key)
             own = registration.timeout if registration is not None else None
-            handling = registration, self._rules.execution.timeout_for(job.queue, own)
+            timeout = min(self._rules.execution.timeout_for(job.queue, own), LONGEST_TIMEOUT)
+            handling = _Handling(registration, timeout)
             if registration is not None:  # so that unknown types, of which anybody may make up more, take no room
                 self._handlings[lane] = handling
         attempt = job.attempt if job.status is _PROCESSING else job.attempt + 1
-        return Run(job, *handling, self._enqueue, attempt=attempt)
+        return Run(job, handling.registration, handling.timeout, self._enqueue, attempt=attempt)
 
     def _wake(self, pending: PendingTurn, answer: TurnAnswer) -> None:
         """

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from chokaq_core.domain.failures import Outcome
 
 
+# Before Python 3.12 a member of an enum is looked up by code in Python each time that it is named.
+_SUCCESS = CircuitSignal.SUCCESS
+
+
 class CircuitRules(Value):
     """
     The settings of section `Circuit`.
@@ -65,7 +69,7 @@ def signal_of(outcome: Outcome | None) -> CircuitSignal:
     """
     match outcome:
         case Succeeded():
-            return CircuitSignal.SUCCESS
+            return _SUCCESS
         case Failed() | TimedOut():
             return CircuitSignal.FAILURE
         case _:

@@ -27,7 +27,7 @@ def _started(
     tasks: list[asyncio.Task[None]] = []
 
     def start() -> None:
-        tasks.extend(start_now([work() for work in works], asyncio.get_running_loop()))
+        tasks.extend(start_now([(str(n), work()) for n, work in enumerate(works)], asyncio.get_running_loop()))
         check(tasks)
 
     async def end() -> None:
@@ -59,6 +59,7 @@ def test_work_that_never_waits_is_over_when_its_task_is_made(*, is_debug: bool) 
     def check(tasks: list[asyncio.Task[None]]) -> None:
         assert [task.done() for task in tasks] == [True, True]
         assert seen == [(1, tasks[0]), (2, tasks[1])]
+        assert [task.get_name() for task in tasks] == ["0", "1"]
 
     _started(work(1), work(2), check=check, is_debug=is_debug)
 
@@ -164,14 +165,15 @@ def test_a_task_factory_that_somebody_gave_the_loop_makes_the_tasks() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
 
-        def factory(of: asyncio.AbstractEventLoop, coroutine: Any) -> asyncio.Future[Any]:  # noqa: ANN401
+        def factory(of: asyncio.AbstractEventLoop, coroutine: Any, **_: object) -> asyncio.Future[Any]:  # noqa: ANN401
             made.append(asyncio.Task(coroutine, loop=of))
             return made[-1]
 
         loop.set_task_factory(factory)
-        tasks = start_now([asyncio.sleep(0)], loop)
+        tasks = start_now([("job-1", asyncio.sleep(0))], loop)
         loop.set_task_factory(None)
         assert tasks == made
+        assert [task.get_name() for task in tasks] == ["job-1"]
         await tasks[0]
 
     asyncio.run(main())

@@ -247,6 +247,20 @@ def test_the_context_tells_the_facts_of_the_job(open_rig: OpenRig) -> None:
     assert timedelta(minutes=2) < ctx.remaining <= timedelta(minutes=3)
 
 
+def test_an_async_def_handler_runs_in_a_task_that_bears_the_id_of_its_job(open_rig: OpenRig) -> None:
+    names: list[str] = []
+
+    async def handle(_job: Note) -> None:
+        task = asyncio.current_task()
+        names.append(task.get_name() if task is not None else "no task")
+
+    rig = open_rig(profile_of(handle))
+
+    job_id = rig.run()
+
+    assert names == [job_id]
+
+
 @pytest.mark.parametrize("timeout", [timedelta(days=400_000), timedelta.max], ids=["a-millennium", "the-longest"])
 def test_a_timeout_beyond_what_a_clock_can_wait_for_is_no_hindrance(open_rig: OpenRig, timeout: timedelta) -> None:
     seen: list[timedelta] = []

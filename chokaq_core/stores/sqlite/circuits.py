@@ -38,11 +38,11 @@ class Board:
     The circuits within one transaction: what claims skip, what reports change, what is to be told.
     """
 
-    def __init__(self, transaction: Transaction, rules: CircuitRules) -> None:
+    def __init__(self, transaction: Transaction, rules: CircuitRules, *, has_rows: bool = True) -> None:
         self._transaction = transaction
         self._rules = rules
         self._now = moment(transaction.now)
-        self._circuits = read(transaction) if rules.is_enabled else {}
+        self._circuits = read(transaction) if has_rows and rules.is_enabled else {}
         self.events: list[CircuitEvent] = []
 
     def hear(self, reports: Iterable[CircuitReport]) -> None:
@@ -57,10 +57,18 @@ class Board:
         """
         Gives the permits back of probes that left their workers without an answer for their circuits.
         """
+        if not self._circuits:
+            return
         ids = frozenset(job_ids)
         for circuit in list(self._circuits.values()):
             if circuit.state is CircuitState.HALF_OPEN and circuit.probe_job_id in ids:
                 self._apply(circuit, release(circuit, self._now))
+
+    def is_empty(self) -> bool:
+        """
+        Whether no type has ever failed.
+        """
+        return not self._circuits
 
     def is_closed_to(self, type_key: str) -> bool:
         """

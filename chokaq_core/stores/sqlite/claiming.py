@@ -51,14 +51,20 @@ class Pick(Value):
     last_queue: str
 
 
-def claim(transaction: Transaction, turn: Turn, board: Board) -> tuple[tuple[ClaimedJob, ...], str]:
+def claim(
+    transaction: Transaction, turn: Turn, board: Board, *, is_any_due: bool
+) -> tuple[tuple[ClaimedJob, ...], str]:
     """
     Claims what a turn has room for; answers the jobs and the queue served last.
+
+    Args:
+        is_any_due: whether the due time of a job has come that was not ready before.
     """
     room = turn.want + turn.prefetch
     if room <= 0:
         return (), turn.after_queue
-    transaction.change("claim_promote", promote=MAX_BATCH)
+    if is_any_due:
+        transaction.change("claim_promote", promote=MAX_BATCH)
     lanes = _open_lanes(transaction, board, turn.lanes)
     if not lanes:
         return (), turn.after_queue

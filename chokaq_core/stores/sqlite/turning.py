@@ -4,14 +4,17 @@ A worker's turn: settle, start, claim, and remember the answer for a repeat.
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
 
-from chokaq_core.domain.circuit import CircuitEvent, CircuitEventName, CircuitState
+import msgspec
+
+from chokaq_core.domain.circuit import CircuitEvent
+from chokaq_core.domain.value import Value
 from chokaq_core.ports import TurnAnswer
 from chokaq_core.stores.sqlite import claiming, settling
 from chokaq_core.stores.sqlite.circuits import Board
-from chokaq_core.stores.sqlite.rows import json_text, json_values, micros, moment, moment_or_none, span_micros
+from chokaq_core.stores.sqlite.rows import json_text, json_values, moment, moment_or_none, span_micros
 from chokaq_core.stores.sqlite.waking import Outlook, ask_for_wake
 
 if TYPE_CHECKING:
@@ -20,39 +23,78 @@ if TYPE_CHECKING:
     from chokaq_core.stores.sqlite.database import Transaction
 
 
+class _Seen(NamedTuple):
+    """
+    What a turn looks at first, so that it leaves out what there is no need for.
+
+    Attributes:
+        seq: of the worker's last turn.
+        next_due: when the first job is due that waits for its due time.
+    """
+
+    seq: int | None
+    has_circuits: int
+    has_open_queue: int
+    next_due: int | None
+
+
+class _Kept(Value):
+    """
+    What a repeat of a turn has to say again, besides what was stale.
+
+    Attributes:
+        claimed: lease numbers by the jobs' ids.
+    """
+
+    cancelled: frozenset[str]
+    claimed: dict[str, int]
+    is_full: bool
+    next_due_at: datetime | None
+    has_open_queue: bool
+    last_queue: str
+    circuit_events: tuple[CircuitEvent, ...]
+    wake_in: timedelta | None
+
+
+_KEPT = msgspec.json.Decoder(_Kept)
+
+
 def take_turn(transaction: Transaction, turn: Turn, circuit_rules: CircuitRules) -> TurnAnswer:
     """
     Takes a turn, or answers again what it came to when it had been committed before.
     """
-    board = Board(transaction, circuit_rules)
-    if transaction.change("turn_mark", worker=turn.worker_id, seq=turn.seq) == 0:
+    seen = _Seen(*transaction.rows("turn_look", worker=turn.worker_id)[0])
+    board = Board(transaction, circuit_rules, has_rows=bool(seen.has_circuits))
+    if seen.seq is not None and turn.seq <= seen.seq:
         return _answer_again(transaction, turn, board)
-    return _take(transaction, turn, board)
+    return _take(transaction, turn, board, seen)
 
 
-def _take(transaction: Transaction, turn: Turn, board: Board) -> TurnAnswer:
+def _take(transaction: Transaction, turn: Turn, board: Board, seen: _Seen) -> TurnAnswer:
     settled = settling.settle(transaction, turn.worker_id, turn.settlements)
     stale = settled.stale | settling.start(transaction, turn.worker_id, turn.starts)
     board.hear(report for report in turn.reports if report.job_id not in stale)
     board.release_probes(s.lease.job_id for s in turn.settlements if s.lease.job_id not in stale)
-    claimed, last_queue = claiming.claim(transaction, turn, board)
+    is_any_due = seen.next_due is not None and seen.next_due <= transaction.now
+    claimed, last_queue = claiming.claim(transaction, turn, board, is_any_due=is_any_due)
     is_full = 0 < turn.want + turn.prefetch <= len(claimed)
     _promise(transaction, turn, is_full=is_full)
     outlook = Outlook(transaction, board)
+    is_any_asleep = seen.next_due is not None or bool(settled.put_off)
     answer = TurnAnswer(
         now=moment(transaction.now),
         stale=stale,
         cancelled=settled.cancelled,
         claimed=claimed,
         is_full=is_full,
-        next_due_at=None if is_full else moment_or_none(outlook.next_due()),
-        has_open_queue=bool(claimed) or bool(transaction.value("claim_has_open_queue")),
+        next_due_at=moment_or_none(outlook.next_due()) if (is_any_asleep or board.held()) and not is_full else None,
+        has_open_queue=bool(claimed) or bool(seen.has_open_queue),
         last_queue=last_queue,
         circuits=board.notable(),
         circuit_events=tuple(board.events),
         wake_in=ask_for_wake(transaction, outlook.first_of(settled.put_off)),
     )
-    _remember(transaction, turn.worker_id, answer)
+    _remember(transaction, turn, answer)
     return answer
 
 
@@ -65,21 +107,23 @@ def _promise(transaction: Transaction, turn: Turn, *, is_full: bool) -> None:
     transaction.change("turn_promise", worker=turn.worker_id, looking_until=looking_until)
 
 
-def _remember(transaction: Transaction, worker_id: str, answer: TurnAnswer) -> None:
+def _remember(transaction: Transaction, turn: Turn, answer: TurnAnswer) -> None:
     """
-    Keeps beside the commit marker what a repeat has to say again.
+    Writes the commit marker, with what a repeat has to say again.
     """
-    rest = {
-        "cancelled": sorted(answer.cancelled),
-        "claimed": {job.lease.job_id: job.lease.number for job in answer.claimed},
-        "is_full": answer.is_full,
-        "next_due": None if answer.next_due_at is None else micros(answer.next_due_at),
-        "has_open_queue": answer.has_open_queue,
-        "last_queue": answer.last_queue,
-        "circuit_events": [[e.type_key, int(e.state), str(e.name)] for e in answer.circuit_events],
-        "wake_in": None if answer.wake_in is None else span_micros(answer.wake_in),
-    }
-    transaction.change("turn_answer", worker=worker_id, stale=json_text(sorted(answer.stale)), answer=json_text(rest))
+    rest = _Kept(
+        cancelled=answer.cancelled,
+        claimed={job.lease.job_id: job.lease.number for job in answer.claimed},
+        is_full=answer.is_full,
+        next_due_at=answer.next_due_at,
+        has_open_queue=answer.has_open_queue,
+        last_queue=answer.last_queue,
+        circuit_events=answer.circuit_events,
+        wake_in=answer.wake_in,
+    )
+    transaction.change(
+        "turn_answer", worker=turn.worker_id, seq=turn.seq, stale=json_text(answer.stale), answer=json_text(rest)
+    )
 
 
 def _answer_again(transaction: Transaction, turn: Turn, board: Board) -> TurnAnswer:
@@ -87,21 +131,18 @@ def _answer_again(transaction: Transaction, turn: Turn, board: Board) -> TurnAns
     The first answer of a turn that had been committed; jobs that have moved on since are left out, or stale.
     """
     stale_text, rest_text = transaction.rows("turn_answered", worker=turn.worker_id)[0]
-    rest = json_values(rest_text)
+    rest = _KEPT.decode(rest_text)
     return TurnAnswer(
         now=moment(transaction.now),
         stale=frozenset(json_values(stale_text)) | settling.lost_starts(transaction, turn.worker_id, turn.starts),
-        cancelled=frozenset(rest["cancelled"]),
-        claimed=tuple(claiming.claim_again(transaction, turn.worker_id, rest["claimed"], board)),
-        is_full=rest["is_full"],
-        next_due_at=moment_or_none(rest["next_due"]),
-        has_open_queue=rest["has_open_queue"],
-        last_queue=rest["last_queue"],
+        cancelled=rest.cancelled,
+        claimed=tuple(claiming.claim_again(transaction, turn.worker_id, rest.claimed, board)),
+        is_full=rest.is_full,
+        next_due_at=rest.next_due_at,
+        has_open_queue=rest.has_open_queue,
+        last_queue=rest.last_queue,
         is_repeat=True,
         circuits=board.notable(),
-        circuit_events=tuple(
-            CircuitEvent(type_key, CircuitState(state), CircuitEventName(name))
-            for type_key, state, name in rest["circuit_events"]
-        ),
-        wake_in=None if rest["wake_in"] is None else timedelta(microseconds=rest["wake_in"]),
+        circuit_events=rest.circuit_events,
+        wake_in=rest.wake_in,
     )

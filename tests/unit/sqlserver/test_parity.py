@@ -41,8 +41,8 @@ SPELT = {
 BOUNDS = {"claim_lane": "@room", "claim_promote": "1000", "lanes_asleep": "10000"}
 """Queries whose bound is not a parameter here."""
 
-LOOKED_AT_BEFORE = {("turn_start", "worker"): "turn_held"}
-"""Guards that an earlier block of the batch has looked at, under the lock that it took."""
+DONE_BEFORE = {("turn_start", "worker"): "turn_held", ("turn_answer", "seq"): "turn_mark"}
+"""Guards that an earlier block of the batch has looked at, under the lock that it took, and what it has written."""
 
 
 @pytest.mark.parametrize("name", sorted(set(HERE) - set(THERE)))
@@ -76,9 +76,9 @@ def test_every_value_of_the_embedded_query_has_its_place_here(name: str) -> None
 
 def _block_of(name: str, value: str) -> str:
     """
-    The block that has a query's value here: the query of the same name, but for guards that were looked at before it.
+    The block that has a query's value here: the query of the same name, but for what was done before it.
     """
-    return LOOKED_AT_BEFORE.get((name, value), name)
+    return DONE_BEFORE.get((name, value), name)
 
 
 def _stands_in(value: str, text: str, name: str) -> bool:

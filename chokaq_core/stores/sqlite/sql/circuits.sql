@@ -1,4 +1,5 @@
--- Circuits: read in every claim, written when a run has something to tell. Last table in every transaction.
+-- Circuits: read in a turn where any type has a row, written when a run has something to tell. Last table in every
+-- transaction.
 
 -- name: circuits
 SELECT

@@ -56,6 +56,3 @@ SELECT h.rowid FROM json_each(:ids) AS i CROSS JOIN JobsHot AS h ON h.Id = i.val
 -- name: claim_payload
 -- only: sqlite, because SQL Server selects each job as a row of its own, however long its payload is.
 SELECT Payload FROM JobsHot WHERE Id = :id;
-
--- name: claim_has_open_queue
-SELECT EXISTS(SELECT 1 FROM Queues WHERE IsPaused = 0 AND IsActive = 1);

@@ -1,14 +1,20 @@
 -- A worker's turn: settle, start, claim. Tables in order: Turns, Queues, JobsHot, JobsArchive, JobsDLQ, StatsSummary,
 -- MetricBuckets, Workers. Rows of JobsHot are found by primary key; `+` keeps a guard from choosing another index.
 
--- name: turn_mark
--- The commit marker: one row changes for a new turn, none for a repeat.
-INSERT INTO Turns (WorkerId, Seq) VALUES (:worker, :seq)
-ON CONFLICT (WorkerId) DO UPDATE SET Seq = excluded.Seq, Stale = NULL, Answer = NULL
-WHERE Turns.Seq < excluded.Seq;
+-- name: turn_look
+-- only: sqlite, because a T-SQL batch looks at each of these where it needs it.
+-- The worker's last turn, and what most turns need to know to leave out the rest: whether any type has a circuit and any
+-- queue is open, and when the first job is due that waits for its due time.
+SELECT
+    (SELECT Seq FROM Turns WHERE WorkerId = :worker),
+    EXISTS(SELECT 1 FROM Circuits),
+    EXISTS(SELECT 1 FROM Queues WHERE IsPaused = 0 AND IsActive = 1),
+    (SELECT min(DueAtUtc) FROM JobsHot WHERE IsReady = 0 AND Status = 0);
 
 -- name: turn_answer
-UPDATE Turns SET Stale = :stale, Answer = :answer WHERE WorkerId = :worker;
+-- The commit marker, with what a repeat of the turn has to say again.
+INSERT INTO Turns (WorkerId, Seq, Stale, Answer) VALUES (:worker, :seq, :stale, :answer)
+ON CONFLICT (WorkerId) DO UPDATE SET Seq = excluded.Seq, Stale = excluded.Stale, Answer = excluded.Answer;
 
 -- name: turn_answered
 SELECT Stale, Answer FROM Turns WHERE WorkerId = :worker;

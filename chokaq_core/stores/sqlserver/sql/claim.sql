@@ -330,6 +330,7 @@ BEGIN
 END;
 
 -- name: claim_has_open_queue
+-- only: sqlserver, because SQLite's store asks at the beginning of its turn, in `turn_look`.
 SET @has_open_queue = CASE
     WHEN EXISTS (SELECT 1 FROM @claimed) THEN 1
     WHEN EXISTS (SELECT 1 FROM [chokaq].Queues AS q WHERE q.IsPaused = 0 AND q.IsActive = 1) THEN 1

@@ -122,6 +122,8 @@ DECLARE @second datetime2(6) = DATEADD(MICROSECOND, -DATEPART(MICROSECOND, @now)
 DECLARE @at varchar(30) = REPLACE(CONVERT(varchar(30), @now, 126), ' ', 'T') + 'Z';
 
 -- name: turn_mark
+-- only: sqlserver, because SQLite's store has the database to itself: it reads the marker first, `turn_look`, and writes it
+-- last, with the answer.
 -- The commit marker: one row changes for a new turn, none for a repeat. A repeat that overtakes its first try waits here.
 UPDATE [chokaq].Turns SET Seq = @seq WHERE WorkerId = @worker AND Seq < @seq;
 SET @is_fresh = @@ROWCOUNT;

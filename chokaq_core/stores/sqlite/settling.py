@@ -7,14 +7,16 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from chokaq_core.domain.failures import FailureReason
 from chokaq_core.domain.job import Place
 from chokaq_core.domain.moves import MOVES, Move, Settlement, under_cancel_mark
 from chokaq_core.domain.value import Value
-from chokaq_core.stores.sqlite.rows import LONG_TEXT, json_text, json_values, span_micros
+from chokaq_core.stores.sqlite.rows import LONG_TEXT, json_text, span_micros
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from chokaq_core.domain.job import Lease
     from chokaq_core.stores.sqlite.database import Transaction
@@ -30,13 +32,16 @@ _COMPLETE, _DEAD_LETTER, _RETRY, _POSTPONE = Move.COMPLETE, Move.DEAD_LETTER, Mo
 
 class Ending(Value):
     """
-    One job that ended or was retried, as the counters see it.
+    Jobs of one queue that ended alike or were retried, as the counters see them.
+
+    Attributes:
+        durations_ms: one for each job, None where it is not known.
     """
 
     queue: str
     move: Move
     reason: FailureReason | None = None
-    duration_ms: float | None = None
+    durations_ms: Sequence[float | None] = (None,)
 
 
 class Settled(Value):
@@ -49,11 +54,16 @@ class Settled(Value):
     put_off: tuple[Waiting, ...]
 
 
-class _Held(NamedTuple):
+_NOTHING = Settled(frozenset(), frozenset(), ())
+
+
+class _Held(Value, array_like=True, gc=False):
     """
-    A job that the worker holds.
+    A job that the worker holds and where it is stored, as `turn_held` answers it.
     """
 
+    job_id: str
+    row: int
     lease_number: int
     status: int
     queue: str
@@ -62,27 +72,39 @@ class _Held(NamedTuple):
     cancel_requested_by: str | None
 
 
+_Valid = tuple[Settlement, _Held]
+"""A settlement that holds, with its job."""
+
+
+class _Judged(NamedTuple):
+    """
+    Which settlements hold, by their moves; which do not; and which jobs end as cancelled instead.
+    """
+
+    valid: Mapping[Move, list[_Valid]]
+    stale: list[str]
+    cancelled: list[str]
+
+
+_HELD = msgspec.json.Decoder(list[_Held])
+
+
 def settle(transaction: Transaction, worker_id: str, settlements: Sequence[Settlement]) -> Settled:
     """
     Applies each settlement whose lease and place still hold, and counts what ended.
     """
     if not settlements:
-        return Settled(frozenset(), frozenset(), ())
-    held = _held(transaction, worker_id, [settlement.lease.job_id for settlement in settlements])
-    valid = [s for s in settlements if _holds(held.get(s.lease.job_id), s.lease, s.move)]
-    final = [_with_mark(s, held[s.lease.job_id]) for s in valid]
+        return _NOTHING
+    judged = _judge(settlements, _held(transaction, worker_id, [s.lease.job_id for s in settlements]))
     for move, apply in _APPLY.items():
-        if group := [s for s in final if s.move is move]:
-            apply(transaction, group)
-    count_endings(
-        transaction, worker_id, [Ending(held[s.lease.job_id].queue, s.move, s.reason, s.duration_ms) for s in final]
-    )
+        if move in judged.valid:
+            apply(transaction, judged.valid[move])
+    count_endings(transaction, worker_id, _endings(judged.valid))
+    put_off = [*judged.valid.get(_RETRY, ()), *judged.valid.get(_POSTPONE, ())]
     return Settled(
-        stale=frozenset(s.lease.job_id for s in settlements).difference(s.lease.job_id for s in valid),
-        cancelled=frozenset(new.lease.job_id for old, new in zip(valid, final, strict=True) if new is not old),
-        put_off=tuple(
-            _waiting(s, held[s.lease.job_id], transaction.now) for s in final if s.move is _RETRY or s.move is _POSTPONE
-        ),
+        stale=frozenset(judged.stale),
+        cancelled=frozenset(judged.cancelled),
+        put_off=tuple(_waiting(settlement, job, transaction.now) for settlement, job in put_off),
     )
 
 
@@ -131,54 +153,75 @@ def count_endings(transaction: Transaction, shard: str, endings: Iterable[Ending
     """
     Adds to this shard's totals and to the buckets of the current second.
     """
-    totals: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-    durations: defaultdict[tuple[str, int, int], list[float | None]] = defaultdict(list)
     for ending in endings:
-        if ending.move is _COMPLETE:
-            totals[ending.queue][0] += 1
-            durations[ending.queue, 0, -1].append(ending.duration_ms)
-        elif ending.move is _DEAD_LETTER:
-            totals[ending.queue][1] += 1
-            durations[ending.queue, 1, int(ending.reason or 0)].append(ending.duration_ms)
-        elif ending.move is _RETRY:
-            totals[ending.queue][2] += 1
-    _add_totals(transaction, shard, totals)
-    _add_buckets(transaction, shard, durations)
+        count = len(ending.durations_ms)
+        transaction.change(
+            "turn_stats",
+            queue=ending.queue,
+            shard=shard,
+            succeeded=count if ending.move is _COMPLETE else 0,
+            failed=count if ending.move is _DEAD_LETTER else 0,
+            retried=count if ending.move is _RETRY else 0,
+        )
+        if ending.move is not _RETRY:
+            _add_to_bucket(transaction, shard, ending)
 
 
 def _held(transaction: Transaction, worker_id: str, job_ids: Sequence[str]) -> dict[str, _Held]:
-    rows = json_values(transaction.value("turn_held", ids=json_text(job_ids), worker=worker_id))
-    return {job_id: _Held(*rest) for job_id, *rest in rows}
+    jobs = _HELD.decode(transaction.value("turn_held", ids=json_text(job_ids), worker=worker_id))
+    return {job.job_id: job for job in jobs}
 
 
 def _holds(held: _Held | None, lease: Lease, move: Move) -> bool:
     return held is not None and held.lease_number == lease.number and held.status in _SOURCES[move]
 
 
+def _judge(settlements: Iterable[Settlement], held: Mapping[str, _Held]) -> _Judged:
+    valid: defaultdict[Move, list[_Valid]] = defaultdict(list)
+    stale: list[str] = []
+    cancelled: list[str] = []
+    for settlement in settlements:
+        job = held.get(settlement.lease.job_id)
+        if job is None or not _holds(job, settlement.lease, settlement.move):
+            stale.append(settlement.lease.job_id)
+            continue
+        final = under_cancel_mark(settlement, job.cancel_requested_by) if job.is_cancel_requested else settlement
+        if final is not settlement:
+            cancelled.append(settlement.lease.job_id)
+        valid[final.move].append((final, job))
+    return _Judged(valid, stale, cancelled)
+
+
 def _start(transaction: Transaction, worker_id: str, leases: Mapping[str, int]) -> int:
     return transaction.change("turn_start", leases=json_text(leases), worker=worker_id)
-
-
-def _with_mark(settlement: Settlement, held: _Held) -> Settlement:
-    return under_cancel_mark(settlement, held.cancel_requested_by) if held.is_cancel_requested else settlement
 
 
 def _waiting(settlement: Settlement, held: _Held, now: int) -> Waiting:
     return held.queue, held.type_key, now + _delay(settlement)
 
 
-def _complete(transaction: Transaction, settlements: list[Settlement]) -> None:
-    endings = json_text({s.lease.job_id: _ending(s) for s in settlements})
+def _endings(settlements: Mapping[Move, Sequence[_Valid]]) -> Iterator[Ending]:
+    """
+    What the counters have to know: jobs that ended or are tried again, those alike together.
+    """
+    for move in (_COMPLETE, _DEAD_LETTER, _RETRY):
+        alike: defaultdict[tuple[str, FailureReason | None], list[float | None]] = defaultdict(list)
+        for settlement, job in settlements.get(move, ()):
+            alike[job.queue, settlement.reason].append(settlement.duration_ms)
+        for (queue, reason), durations in alike.items():
+            yield Ending(queue, move, reason, durations)
+
+
+def _complete(transaction: Transaction, settlements: list[_Valid]) -> None:
+    endings = json_text({job.row: _ending(s) for s, job in settlements})
     transaction.change("turn_complete", endings=endings)
-    transaction.change("turn_leave_completed", endings=endings)
-    transaction.change_each(
-        "turn_result",
-        [
-            {"id": s.lease.job_id, "result": s.result, "result_note": s.result_note}
-            for s in settlements
-            if not (_fits(s.result) and _fits(s.result_note))
-        ],
-    )
+    if len(settlements) == 1:
+        transaction.change("turn_leave_hot", id=settlements[0][0].lease.job_id)
+    else:
+        transaction.change("turn_leave_completed", endings=endings)
+    for s, _ in settlements:
+        if not (_fits(s.result) and _fits(s.result_note)):
+            transaction.change("turn_result", id=s.lease.job_id, result=s.result, result_note=s.result_note)
 
 
 def _ending(settlement: Settlement) -> object:
@@ -198,28 +241,28 @@ def _fits(text: str | None) -> bool:
     return text is None or (len(text) <= LONG_TEXT and "\0" not in text)
 
 
-def _dead_letter(transaction: Transaction, settlements: list[Settlement]) -> None:
-    for s in settlements:
+def _dead_letter(transaction: Transaction, settlements: list[_Valid]) -> None:
+    for s, _ in settlements:
         assert s.reason is not None  # noqa: S101 - the constructor takes no dead letter without a reason
         dead_letter(transaction, s.lease.job_id, s.reason, _error(s))
 
 
-def _retry(transaction: Transaction, settlements: list[Settlement]) -> None:
-    rows = [{"id": s.lease.job_id, "now": transaction.now, "delay": _delay(s), **_error(s)} for s in settlements]
+def _retry(transaction: Transaction, settlements: list[_Valid]) -> None:
+    rows = [{"id": s.lease.job_id, "now": transaction.now, "delay": _delay(s), **_error(s)} for s, _ in settlements]
     transaction.change_each("turn_retry", rows)
 
 
-def _postpone(transaction: Transaction, settlements: list[Settlement]) -> None:
-    rows = [{"id": s.lease.job_id, "now": transaction.now, "delay": _delay(s)} for s in settlements]
+def _postpone(transaction: Transaction, settlements: list[_Valid]) -> None:
+    rows = [{"id": s.lease.job_id, "now": transaction.now, "delay": _delay(s)} for s, _ in settlements]
     transaction.change_each("turn_postpone", rows)
 
 
-def _release(transaction: Transaction, settlements: list[Settlement]) -> None:
-    transaction.change_each("turn_release", [{"id": s.lease.job_id, "now": transaction.now} for s in settlements])
+def _release(transaction: Transaction, settlements: list[_Valid]) -> None:
+    transaction.change_each("turn_release", [{"id": s.lease.job_id, "now": transaction.now} for s, _ in settlements])
 
 
-def _hand_back(transaction: Transaction, settlements: list[Settlement]) -> None:
-    transaction.change_each("turn_hand_back", [{"id": s.lease.job_id, "now": transaction.now} for s in settlements])
+def _hand_back(transaction: Transaction, settlements: list[_Valid]) -> None:
+    transaction.change_each("turn_hand_back", [{"id": s.lease.job_id, "now": transaction.now} for s, _ in settlements])
 
 
 _APPLY = {
@@ -243,34 +286,18 @@ def _error(settlement: Settlement) -> dict[str, Any]:
     return {"error_type": error.type, "message": error.message, "details": error.details}
 
 
-def _add_totals(transaction: Transaction, shard: str, totals: dict[str, list[int]]) -> None:
-    names = ("succeeded", "failed", "retried")
-    transaction.change_each(
-        "turn_stats",
-        [
-            {"queue": queue, "shard": shard, "now": transaction.now, **dict(zip(names, counts, strict=True))}
-            for queue, counts in totals.items()
-        ],
+def _add_to_bucket(transaction: Transaction, shard: str, ending: Ending) -> None:
+    known = [duration for duration in ending.durations_ms if duration is not None]
+    is_failure = ending.move is _DEAD_LETTER
+    transaction.change(
+        "turn_bucket",
+        bucket=transaction.now // _SECOND * _SECOND,
+        queue=ending.queue,
+        outcome=int(is_failure),
+        reason=int(ending.reason or 0) if is_failure else -1,
+        shard=shard,
+        completed=len(ending.durations_ms),
+        duration_count=len(known),
+        total_ms=sum(known),
+        max_ms=max(known, default=0.0),
     )
-
-
-def _add_buckets(
-    transaction: Transaction, shard: str, durations: dict[tuple[str, int, int], list[float | None]]
-) -> None:
-    rows = []
-    for (queue, outcome, reason), values in durations.items():
-        known = [value for value in values if value is not None]
-        rows.append(
-            {
-                "bucket": transaction.now // _SECOND * _SECOND,
-                "queue": queue,
-                "outcome": outcome,
-                "reason": reason,
-                "shard": shard,
-                "completed": len(values),
-                "duration_count": len(known),
-                "total_ms": sum(known),
-                "max_ms": max(known, default=0.0),
-            }
-        )
-    transaction.change_each("turn_bucket", rows)

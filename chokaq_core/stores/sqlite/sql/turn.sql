@@ -22,13 +22,15 @@ SELECT Stale, Answer FROM Turns WHERE WorkerId = :worker;
 -- name: turn_held
 -- What this worker holds of the given jobs, with what the guards of its moves need: as one row, like `beat_held`.
 SELECT json_group_array(
-    json_array(h.Id, h.LeaseNumber, h.Status, h.Queue, h.Type, h.CancelRequestedUtc IS NOT NULL, h.CancelRequestedBy)
+    json_array(
+        h.Id, h.rowid, h.LeaseNumber, h.Status, h.Queue, h.Type, h.CancelRequestedUtc IS NOT NULL, h.CancelRequestedBy
+    )
 ) FROM json_each(:ids) AS i CROSS JOIN JobsHot AS h ON h.Id = i.value
 WHERE +h.WorkerId = :worker;
 
 -- name: turn_complete
 -- Move complete: Processing → Archive, for a whole batch. The rows were found held under the same write lock. `:endings`
--- maps ids to durations, or to [duration, result, note] where there is a result or a note.
+-- maps places in the table to durations, or to [duration, result, note] where there is a result or a note.
 INSERT INTO JobsArchive (
     Id, Queue, Type, Payload, Tags, IdempotencyKey, Priority, AttemptCount, LeaseNumber, Interruptions, WorkerId,
     DueAtUtc, CreatedAtUtc, StartedAtUtc, LastUpdatedUtc, LifetimeStartUtc, AttemptErrors, TraceParent, CreatedBy,
@@ -41,7 +43,7 @@ SELECT
     iif(e.type = 'array', json_extract(e.value, '$[0]'), e.atom),
     iif(e.type = 'array', json_extract(e.value, '$[1]'), NULL),
     iif(e.type = 'array', json_extract(e.value, '$[2]'), NULL)
-FROM json_each(:endings) AS e CROSS JOIN JobsHot AS h ON h.Id = e.key;
+FROM json_each(:endings) AS e CROSS JOIN JobsHot AS h ON h.rowid = e.key;
 
 -- name: turn_result
 -- only: sqlite, because all text of a T-SQL batch comes beside its JSON, whatever its length.
@@ -50,7 +52,7 @@ UPDATE JobsArchive SET Result = :result, ResultNote = :result_note WHERE Id = :i
 
 -- name: turn_leave_completed
 -- only: sqlite, because one statement takes all jobs out of JobsHot in T-SQL, `turn_leave_hot`.
-DELETE FROM JobsHot WHERE Id IN (SELECT key FROM json_each(:endings));
+DELETE FROM JobsHot WHERE rowid IN (SELECT key FROM json_each(:endings));
 
 -- name: turn_dead_letter
 -- Move dead_letter (and cancel, and bury): → DLQ, the error appended to the attempts, of which the last ten are kept.

@@ -8,14 +8,14 @@ import bisect
 import heapq
 from collections import defaultdict
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, cast
 
 from chokaq_core.domain.value import Value, replace
 from chokaq_core.ports import MAX_BATCH
 from chokaq_core.stores.sqlite.rows import LONG_TEXT, claimed_jobs, json_text, json_values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from chokaq_core.domain.job import ClaimedJob
     from chokaq_core.domain.lanes import LaneFilter
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from chokaq_core.stores.sqlite.circuits import Board
     from chokaq_core.stores.sqlite.database import Transaction
 
-_PAYLOAD = 4
-"""Its place in a row of the claim's answer."""
+_ID, _PAYLOAD = 1, 5
+"""Their places in a row of the claim's answer."""
+_ROW: Final = 3
+"""Its place in a rank."""
 
 Rank = tuple[int, int, str, int]
 """A row's place in its queue, negative priority, due time and id, and where it is stored."""
@@ -32,22 +34,23 @@ Rank = tuple[int, int, str, int]
 
 class Lane(Value):
     """
-    One queue's claimable jobs of one type, with the first of them and how many more the queue's limit lets run.
+    One queue's claimable jobs of one type: the first, whether more follow, and how many the queue's limit lets run.
     """
 
     queue: str
     type_key: str
     free: int | None
     head: Rank
+    has_more: bool
     is_probe: bool = False
 
 
 class Pick(Value):
     """
-    The rows to claim, first to run first, and the queue that was served last.
+    Where the rows to claim are stored, first to run first, and the queue that was served last.
     """
 
-    rows: tuple[Rank, ...]
+    rows: Sequence[int]
     last_queue: str
 
 
@@ -69,10 +72,8 @@ def claim(
     if not lanes:
         return (), turn.after_queue
     pick = _pick(transaction, lanes, room, turn.after_queue)
-    picked = json_text([row[3] for row in pick.rows])
-    transaction.change("claim", worker=turn.worker_id, picked=picked, want=turn.want)
-    jobs = _held(transaction, turn.worker_id, picked)
-    return tuple(_with_circuit(job, board) for job in jobs), pick.last_queue
+    jobs = _claim_rows(transaction, turn, pick.rows)
+    return tuple(jobs if board.is_empty() else (_with_circuit(job, board) for job in jobs)), pick.last_queue
 
 
 def claim_again(transaction: Transaction, worker_id: str, leases: dict[str, int], board: Board) -> list[ClaimedJob]:
@@ -88,15 +89,24 @@ def claim_again(transaction: Transaction, worker_id: str, leases: dict[str, int]
     ]
 
 
+def _claim_rows(transaction: Transaction, turn: Turn, rows: Sequence[int]) -> Iterator[ClaimedJob]:
+    picked = json_text(rows)
+    if len(rows) == 1:
+        transaction.change("claim_one", worker=turn.worker_id, place=rows[0], want=turn.want)
+    else:
+        transaction.change("claim", worker=turn.worker_id, picked=picked, want=turn.want)
+    return _held(transaction, turn.worker_id, picked)
+
+
 def _held(transaction: Transaction, worker_id: str, picked: str) -> Iterator[ClaimedJob]:
     """
     Those of the picked rows that the worker holds, in their order.
     """
-    answer = json_values(transaction.value("claim_held", picked=picked, worker=worker_id, long=LONG_TEXT))
-    rows = [row for _, row in sorted(answer)]
+    rows = json_values(transaction.value("claim_held", picked=picked, worker=worker_id, long=LONG_TEXT))
+    rows.sort()
     for row in rows:
         if row[_PAYLOAD] is None:
-            row[_PAYLOAD] = transaction.value("claim_payload", id=row[0])
+            row[_PAYLOAD] = transaction.value("claim_payload", id=row[_ID])
     return claimed_jobs(rows, worker_id, transaction.now)
 
 
@@ -125,10 +135,10 @@ def _lanes_with_room(transaction: Transaction) -> Iterator[Lane]:
     rows = transaction.rows("claim_heads")
     is_limited = any(max_workers is not None for _, _, max_workers, *_ in rows)
     busy = dict(transaction.rows("claim_busy")) if is_limited else {}
-    for queue, type_key, max_workers, priority, due, job_id, row in rows:
+    for queue, type_key, max_workers, priority, due, job_id, row, has_more in rows:
         free = None if max_workers is None else max_workers - busy.get(queue, 0)
         if free is None or free > 0:
-            yield Lane(queue, type_key, free, (-priority, due, job_id, row))
+            yield Lane(queue, type_key, free, (-priority, due, job_id, row), has_more is not None)
 
 
 def _with_circuit(job: ClaimedJob, board: Board) -> ClaimedJob:
@@ -148,19 +158,21 @@ def _pick(transaction: Transaction, lanes: list[Lane], room: int, after_queue: s
     """
     Takes one row at a time from the queue whose best row has the highest priority; among equals the next in the cycle.
     """
+    if len(lanes) == 1:
+        return Pick(_rows_of_one(transaction, lanes[0], room), lanes[0].queue)
     rows_of = dict(_rows_of_queues(transaction, lanes, room))
     if len(rows_of) == 1:
         ((queue, only),) = rows_of.items()
-        return Pick(tuple(islice(only, room)), queue)
+        return Pick([row[_ROW] for row in islice(only, room)], queue)
     feeds = {queue: _Feed(rows) for queue, rows in rows_of.items()}
     rota = _Rota(feeds)
-    picked: list[Rank] = []
+    picked: list[int] = []
     last = after_queue
     while len(picked) < room and rota.has_more():
         last = rota.next_queue(last)
-        picked.append(feeds[last].take())
+        picked.append(feeds[last].take()[_ROW])
         rota.settle(last)
-    return Pick(tuple(picked), last)
+    return Pick(picked, last)
 
 
 class _Feed:
@@ -229,6 +241,17 @@ class _Rota:
             bisect.insort(self._by_priority.setdefault(head[0], []), queue)
 
 
+def _rows_of_one(transaction: Transaction, lane: Lane, room: int) -> Sequence[int]:
+    """
+    Where the first rows of a lane are stored that has no other beside it.
+    """
+    if lane.is_probe or not lane.has_more:
+        return (lane.head[_ROW],)
+    most = room if lane.free is None else min(room, lane.free)
+    rows = transaction.value("claim_lane_rows", queue=lane.queue, type_key=lane.type_key, most=most)
+    return cast("list[int]", json_values(rows))
+
+
 def _rows_of_queues(transaction: Transaction, lanes: list[Lane], room: int) -> Iterator[tuple[str, Iterator[Rank]]]:
     """
     For each queue the rows of all its lanes together, as many as its limit allows.
@@ -254,7 +277,7 @@ def _rows_of(transaction: Transaction, lane: Lane, count: int) -> Iterator[Rank]
     A lane's rows; the head is known, and the others are read only when asked for.
     """
     yield lane.head
-    if lane.is_probe:
+    if lane.is_probe or not lane.has_more:
         return
-    rows = transaction.rows("claim_lane", queue=lane.queue, type_key=lane.type_key, most=count)
-    yield from ((-priority, due, job_id, row) for priority, due, job_id, row in islice(rows, 1, None))
+    rows = json_values(transaction.value("claim_lane", queue=lane.queue, type_key=lane.type_key, most=count))
+    yield from (tuple(row) for row in rows[1:])

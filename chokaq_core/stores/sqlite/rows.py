@@ -66,10 +66,10 @@ def moment_or_none(value: int | None) -> datetime | None:
 
 def claimed_jobs(rows: Iterable[Sequence[Any]], worker_id: str, now: int) -> Iterator[ClaimedJob]:
     """
-    Rows of the claim's answer.
+    Rows of the claim's answer, each behind its place in it.
     """
     moments, claimed_at = _Moments(), moment(now)
-    for job_id, lease, queue, type_key, payload, status, attempt, breaks, due, lifetime, by, trace, cancel_at in rows:
+    for _, job_id, lease, queue, type_key, payload, status, attempt, breaks, due, lifetime, by, trace, mark in rows:
         yield ClaimedJob(
             lease=Lease(job_id, worker_id, lease),
             queue=queue,
@@ -83,7 +83,7 @@ def claimed_jobs(rows: Iterable[Sequence[Any]], worker_id: str, now: int) -> Ite
             claimed_at=claimed_at,
             created_by=by,
             trace_parent=trace,
-            is_cancel_requested=cancel_at is not None,
+            is_cancel_requested=mark is not None,
         )
 
 

@@ -9,8 +9,10 @@ WHERE Id IN (
 );
 
 -- name: claim_heads
--- The best claimable row of each lane whose queue is open. One seek a lane.
-SELECT l.Queue, l.Type, q.MaxWorkers, h.Priority, h.DueAtUtc, h.Id, h.rowid
+-- The best claimable row of each lane whose queue is open, and whether another is behind it. Two seeks a lane.
+SELECT
+    l.Queue, l.Type, q.MaxWorkers, h.Priority, h.DueAtUtc, h.Id, h.rowid,
+    (SELECT 1 FROM JobsHot AS r WHERE r.IsReady = 1 AND r.Queue = l.Queue AND r.Type = l.Type LIMIT 1 OFFSET 1)
 FROM Lanes AS l
 INNER JOIN Queues AS q ON l.Queue = q.Name AND q.IsPaused = 0 AND q.IsActive = 1
 INNER JOIN JobsHot AS h ON h.rowid = (
@@ -20,10 +22,21 @@ INNER JOIN JobsHot AS h ON h.rowid = (
 );
 
 -- name: claim_lane
--- A lane's claimable rows in claim order, from the index alone.
-SELECT Priority, DueAtUtc, Id, rowid FROM JobsHot
-WHERE IsReady = 1 AND Queue = :queue AND Type = :type_key
-ORDER BY Priority DESC, DueAtUtc, Id LIMIT :most;
+-- A lane's claimable rows in claim order, from the index alone: as one row, like `beat_held`.
+SELECT json_group_array(json_array(-Priority, DueAtUtc, Id, Place)) FROM (
+    SELECT Priority, DueAtUtc, Id, rowid AS Place FROM JobsHot
+    WHERE IsReady = 1 AND Queue = :queue AND Type = :type_key
+    ORDER BY Priority DESC, DueAtUtc, Id LIMIT :most
+);
+
+-- name: claim_lane_rows
+-- only: sqlite, because T-SQL ranks the rows of all lanes in one statement.
+-- Where a lane's claimable rows are stored, in claim order: all that a claim has to know where no other lane has any.
+SELECT json_group_array(Place) FROM (
+    SELECT rowid AS Place FROM JobsHot
+    WHERE IsReady = 1 AND Queue = :queue AND Type = :type_key
+    ORDER BY Priority DESC, DueAtUtc, Id LIMIT :most
+);
 
 -- name: claim_busy
 -- Rows held in each queue that has a limit; counted after the write lock was taken, so the limit is exact.
@@ -38,14 +51,23 @@ UPDATE JobsHot SET
 FROM json_each(:picked) AS p
 WHERE JobsHot.rowid = p.atom AND +WorkerId IS NULL;
 
+-- name: claim_one
+-- only: sqlite, because an UPDATE that reads JSON costs twice as much for one row; it is one plan for all in T-SQL.
+-- Move claim for one picked row.
+UPDATE JobsHot SET
+    Status = iif(:want > 0, 2, 1), AttemptCount = AttemptCount + (:want > 0),
+    StartedAtUtc = iif(:want > 0, :now, NULL), IsReady = 0, WorkerId = :worker, LeaseNumber = LeaseNumber + 1,
+    HeartbeatUtc = :now, LastUpdatedUtc = :now
+WHERE rowid = :place AND +WorkerId IS NULL;
+
 -- name: claim_held
 -- only: sqlite, because a T-SQL batch selects the claimed rows with the rest of its answer, `turn_answered`.
 -- What this worker holds of the picked rows, each with its place among them: as one row, like `beat_held`. Long payloads
 -- are read one by one, since a row of SQLite holds a thousand million bytes at most.
-SELECT json_group_array(json_array(p.key, json_array(
-    h.Id, h.LeaseNumber, h.Queue, h.Type, iif(length(h.Payload) > :long, NULL, h.Payload), h.Status, h.AttemptCount,
+SELECT json_group_array(json_array(
+    p.key, h.Id, h.LeaseNumber, h.Queue, h.Type, iif(length(h.Payload) > :long, NULL, h.Payload), h.Status, h.AttemptCount,
     h.Interruptions, h.DueAtUtc, h.LifetimeStartUtc, h.CreatedBy, h.TraceParent, h.CancelRequestedUtc
-))) FROM json_each(:picked) AS p CROSS JOIN JobsHot AS h ON h.rowid = p.atom
+)) FROM json_each(:picked) AS p CROSS JOIN JobsHot AS h ON h.rowid = p.atom
 WHERE +h.WorkerId = :worker;
 
 -- name: claim_rows

@@ -5,12 +5,15 @@ How long a lone job waits for its handler when a worker is there.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import queue
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from bench.contenders.bare_loop import BareLoop
 from bench.figures import Figure, at_most, percentile
@@ -19,7 +22,11 @@ from bench.size import Size
 from chokaq_core.contracts import JobContext, Profile
 from chokaq_core.stores.sqlite import SqliteStore
 
+T = TypeVar("T")
+
 BARE = "two bare commits and a queue between two threads"
+REST_SECONDS = 0.002
+"""Between the end of one job and the enqueue of the next."""
 IDLE_SECONDS = 5.0
 LOAD_JOBS = 15
 LOAD_SECONDS = 0.01
@@ -30,21 +37,20 @@ def measure(size: Size) -> Iterator[Figure]:
     Both kinds of handler, and what no runner can be faster than; then after seconds of idleness, and under load.
     """
     count = size.of(300, 60)
-    lone = _in_folder(_latencies, _async_profile, count)
+    lone, bare = _in_folder(_lone_and_bare, count)
     yield from _percentiles("`async def` handler", lone)
-    yield from _percentiles("`def` handler", _in_folder(_latencies, _blocking_profile, count))
-    bare = _in_folder(_bare, count)
     yield from _percentiles(BARE, bare)
     ratio = percentile(lone, 50) / percentile(bare, 50)
     yield Figure(f"p50: `async def` handler / {BARE}", ratio, "×", budget=at_most(3.0))
-    idle = _in_folder(_latencies, _async_profile, size.of(8, 3), pause=IDLE_SECONDS)
+    yield from _percentiles("`def` handler", _in_folder(_latencies, _blocking_profile, count, REST_SECONDS))
+    idle = _in_folder(_latencies, _async_profile, size.of(8, 3), IDLE_SECONDS)
     yield from _percentiles(f"after {IDLE_SECONDS:g} s without work", idle)
     yield from _percentiles("under load, one of 16 slots free", _in_folder(_under_load, count))
 
 
-def _in_folder(act: Callable[..., list[float]], *arguments: object, **options: object) -> list[float]:
+def _in_folder(act: Callable[..., T], *arguments: object) -> T:
     with tempfile.TemporaryDirectory(prefix="chokaq-bench-") as folder:
-        return act(Path(folder), *arguments, **options)
+        return act(Path(folder), *arguments)
 
 
 def _percentiles(what: str, values: Sequence[float]) -> Iterator[Figure]:
@@ -72,30 +78,59 @@ def _blocking_profile(note: Callable[[], object]) -> Profile:
     return profile
 
 
-def _latencies(
-    folder: Path, make_profile: Callable[[Callable[[], object]], Profile], count: int, *, pause: float = 0.0
-) -> list[float]:
+def _lone_and_bare(folder: Path, count: int) -> tuple[list[float], list[float]]:
     """
-    Seconds from the call of `enqueue` to the first line of the handler.
+    Both in turns, each on a file of its own and after the same rest: a processor that rested begins slowly.
+    """
+    lone: list[float] = []
+    bare: list[float] = []
+    with _worker(folder, _async_profile) as run_lone, _bare_pair(folder / "bare") as run_bare:
+        for _ in range(count):
+            time.sleep(REST_SECONDS)
+            lone.append(run_lone())
+            time.sleep(REST_SECONDS)
+            bare.append(run_bare())
+    return lone, bare
 
-    The next job comes when this one is archived, and after a pause.
+
+def _latencies(
+    folder: Path, make_profile: Callable[[Callable[[], object]], Profile], count: int, rest: float
+) -> list[float]:
+    with _worker(folder, make_profile) as run_lone:
+        values = []
+        for _ in range(count):
+            time.sleep(rest)
+            values.append(run_lone())
+    return values
+
+
+@contextmanager
+def _worker(folder: Path, make_profile: Callable[[Callable[[], object]], Profile]) -> Iterator[Callable[[], float]]:
+    """
+    A worker that is there; gives what runs one job: seconds from the call of `enqueue` to its handler's first line.
     """
     store = SqliteStore(folder / "jobs.db")
     store.prepare()
-    started: list[float] = []
-    engine = build_engine(store, make_profile(lambda: started.append(time.perf_counter())), lingering(16))
-    asked: list[float] = []
+    started: queue.SimpleQueue[float] = queue.SimpleQueue()
+    engine = build_engine(store, make_profile(lambda: started.put(time.perf_counter())), lingering(16))
+    runs = itertools.count(1)
+
+    def run() -> float:
+        asked = time.perf_counter()
+        engine.producer.enqueue(Noop())
+        latency = started.get() - asked
+        number = next(runs)
+        wait_until(lambda: store.counts().archive == number, "the job is archived")
+        return latency
+
     # A visit that finds nothing is over at once, so the first job is there before it.
-    engine.producer.enqueue(Noop(n=0))
+    engine.producer.enqueue(Noop())
     with attended(engine):
-        for n in range(1, count + 1):
-            wait_until(lambda: store.counts().archive == len(asked) + 1, "the job before is archived")
-            time.sleep(pause)
-            asked.append(time.perf_counter())
-            engine.producer.enqueue(Noop(n=n))
-        wait_until(lambda: store.counts().archive == len(asked) + 1, "the last job is archived")
+        started.get()
+        number = next(runs)
+        wait_until(lambda: store.counts().archive == number, "the first job is archived")
+        yield run
     store.close()
-    return [start - ask for ask, start in zip(asked, started[1:], strict=True)]
 
 
 def _under_load(folder: Path, count: int) -> list[float]:
@@ -131,12 +166,14 @@ def _under_load(folder: Path, count: int) -> list[float]:
     return [start - ask for ask, start in zip(asked, started, strict=True)]
 
 
-def _bare(folder: Path, count: int) -> list[float]:
+@contextmanager
+def _bare_pair(folder: Path) -> Iterator[Callable[[], float]]:
     """
-    A row committed and its number handed to a thread, which commits a claim and would call the handler.
+    Gives what commits a row and hands over to a thread, which commits a claim and would call the handler.
     """
+    folder.mkdir()
     floor = BareLoop(folder)
-    calls: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+    calls: queue.SimpleQueue[int] = queue.SimpleQueue()
     started: queue.SimpleQueue[float] = queue.SimpleQueue()
 
     def serve() -> None:
@@ -144,17 +181,17 @@ def _bare(folder: Path, count: int) -> list[float]:
             floor.claim()
             started.put(time.perf_counter())
 
+    def run() -> float:
+        asked = time.perf_counter()
+        floor.enqueue_each(1)
+        calls.put(1)
+        return started.get() - asked
+
     server = threading.Thread(target=serve, daemon=True)
     server.start()
-    values = [_hand_over(floor, calls, started) for _ in range(count)]
-    calls.put(None)
-    server.join()
-    floor.close()
-    return values
-
-
-def _hand_over(floor: BareLoop, calls: queue.SimpleQueue[int | None], started: queue.SimpleQueue[float]) -> float:
-    begun = time.perf_counter()
-    floor.enqueue_each(1)
-    calls.put(1)
-    return started.get() - begun
+    try:
+        yield run
+    finally:
+        calls.put(0)
+        server.join()
+        floor.close()

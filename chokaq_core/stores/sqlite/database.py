@@ -63,6 +63,13 @@ class Transaction:
         row: tuple[Any, ...] | None = self._connection.execute(QUERIES[name], values).fetchone()
         return row
 
+    def look(self, name: str, *values: object) -> tuple[Any, ...]:
+        """
+        The one row of a query with numbered parameters, which are bound in less time; `now` is one of them.
+        """
+        row: tuple[Any, ...] = self._connection.execute(QUERIES[name], values).fetchone()
+        return row
+
     def value(self, name: str, /, **values: object) -> Any:  # noqa: ANN401 - whatever the column holds
         """
         The first column of the one row of a query.

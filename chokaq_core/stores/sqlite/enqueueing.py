@@ -49,8 +49,8 @@ def enqueue(transaction: Transaction, jobs: Sequence[NewJob], circuit_rules: Cir
             raise StoreRefusedError(msg)
     is_worker_looking, may_be_held = _open_lanes(transaction, rows)
     outlook = Outlook(transaction, Board(transaction, circuit_rules) if may_be_held else None)
-    first = outlook.first_of(row[_WAITING] for row in rows)
-    first_created = first if created is rows else outlook.first_of(row[_WAITING] for row in created)
+    first = outlook.first_of([row[_WAITING] for row in rows])
+    first_created = first if created is rows else outlook.first_of([row[_WAITING] for row in created])
     return EnqueueAnswer(
         items=items,
         is_claimable=first_created == now,
@@ -75,7 +75,7 @@ def _open_lanes(transaction: Transaction, rows: list[_Row]) -> tuple[int, int]:
     """
     is_worker_looking = may_be_held = 0
     for queue, type_key in {row[_LANE] for row in rows} or _NO_LANE:
-        has_lane, is_worker_looking, may_be_held = transaction.rows("enqueue_look", queue=queue, type_key=type_key)[0]
+        has_lane, is_worker_looking, may_be_held = transaction.look("enqueue_look", queue, type_key, transaction.now)
         if not has_lane:
             transaction.change("enqueue_lane", queue=queue, type_key=type_key)
             transaction.change("enqueue_queue", queue=queue)

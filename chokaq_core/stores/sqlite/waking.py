@@ -53,7 +53,7 @@ class Outlook:
         When the first of the jobs may be claimed.
         """
         if self._board is None:
-            return min((due for _, _, due in jobs), default=None)
+            return min([due for _, _, due in jobs], default=None)
         return min((at for job in jobs if (at := self.opens_at(job)) is not None), default=None)
 
     def next_due(self) -> int | None:

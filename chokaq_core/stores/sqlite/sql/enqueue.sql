@@ -33,9 +33,10 @@ VALUES (
 -- only: sqlite, because a T-SQL batch makes lanes that are missing and answers all of it in one go.
 -- Whether the lane is there, where one is asked for; whether a worker looks for jobs; and whether any queue or circuit
 -- could hold a job back: where none does, nothing more is asked.
+-- 1 queue, 2 type, 3 now.
 SELECT
-    :queue IS NULL OR EXISTS (SELECT 1 FROM Lanes WHERE Queue = :queue AND Type = :type_key),
-    EXISTS(SELECT 1 FROM Workers WHERE LookingUntilUtc > :now AND State = 'running'),
+    ?1 IS NULL OR EXISTS (SELECT 1 FROM Lanes WHERE Queue = ?1 AND Type = ?2),
+    EXISTS(SELECT 1 FROM Workers WHERE LookingUntilUtc > ?3 AND State = 'running'),
     EXISTS (SELECT 1 FROM Queues WHERE IsPaused = 1 OR IsActive = 0 OR MaxWorkers IS NOT NULL)
     OR EXISTS (SELECT 1 FROM Circuits WHERE State <> 0);
 

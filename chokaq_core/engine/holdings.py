@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from chokaq_core.domain.failures import HeartbeatLost, Outcome, TimedOut
 from chokaq_core.engine.book import NEVER, Book, LeaseKey, PendingCancel
+from chokaq_core.engine.lone_waiter import LoneWaiter
 from chokaq_core.engine.run import Run, Stop, StopReason
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Holdings:
         self._monotonic = monotonic
         self._watched_until = NEVER
         self._lock = threading.RLock()
-        self._has_work = threading.Condition(self._lock)
+        self._has_work = LoneWaiter(self._lock)
         self._has_moved = threading.Condition(self._lock)
         self._has_runs = threading.Condition(self._lock)
 
@@ -75,7 +76,7 @@ class Holdings:
         """
         with self._lock:
             self._book.settlements.extend(settlements)
-            self._has_work.notify_all()
+            self._has_work.notify()
 
     def drop_outlived(self, leases: Iterable[Lease]) -> list[tuple[Run, Outcome]]:
         """
@@ -218,7 +219,7 @@ class Holdings:
         is_abandoned = self._book.abandon(run, outcome)
         if is_abandoned:
             run.abandoned_at = self._monotonic()
-            self._has_work.notify_all()
+            self._has_work.notify()
             self._has_moved.notify_all()
         return is_abandoned
 

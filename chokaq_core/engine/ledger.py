@@ -46,7 +46,6 @@ class Ledger(Holdings):
         self._visits = Visits(rules)
         self._room = Room(rules, shortest_timeout, self._book, self._visits)
         self._is_in_trouble = False
-        self._is_resting = False
         self._is_gathering = False
         self._waiters = 0
 
@@ -60,7 +59,7 @@ class Ledger(Holdings):
             visit = self._visits.arrive(self._monotonic())
             self._room.renew()
             self._is_in_trouble = False
-            self._has_work.notify_all()
+            self._has_work.notify()
         return visit
 
     def wait_until_done(self, visit: Visit) -> None:
@@ -73,7 +72,7 @@ class Ledger(Holdings):
             while not self._is_done(visit):
                 is_notified = self._has_moved.wait(self._patience(visit))
                 if not is_notified:
-                    self._has_work.notify_all()
+                    self._has_work.notify()
 
     def leave(self, visit: Visit) -> bool:
         """
@@ -104,7 +103,7 @@ class Ledger(Holdings):
         """
         with self._lock:
             self._visits.look_now()
-            self._has_work.notify_all()
+            self._has_work.notify()
 
     def set_capacity(self, capacity: int) -> int:
         """
@@ -113,7 +112,7 @@ class Ledger(Holdings):
         with self._lock:
             before, self._book.capacity = self._book.capacity, capacity
             self._visits.look_now()
-            self._has_work.notify_all()
+            self._has_work.notify()
             self._has_moved.notify_all()
         return before
 
@@ -123,7 +122,7 @@ class Ledger(Holdings):
         """
         Waits for something to do; None once the engine stops and everything is settled.
         """
-        with self._has_work:
+        with self._lock:
             while True:
                 if self._book.ended or self._book.settlements:
                     self._gather()
@@ -134,21 +133,20 @@ class Ledger(Holdings):
                     return self._take_work(now)
                 if self._book.is_stopping and not self._book.live:
                     return None
-                self._is_resting = True
                 self._has_work.wait(to_look)
-                self._is_resting = False
 
     def wait_in_trouble(self, seconds: float) -> bool:
         """
         Marks the store as away and waits before the next try, longer while nobody needs it; False to give up for good.
         """
         deadline = self._monotonic() + seconds
-        with self._has_work:
+        with self._lock:
             self._is_in_trouble = True
             self._has_moved.notify_all()
             while self._is_in_trouble and self._is_needed() and (left := deadline - self._monotonic()) > 0:
                 self._has_work.wait(left)
-            self._has_work.wait_for(lambda: self._is_needed() or self._book.is_stopping)
+            while not (self._is_needed() or self._book.is_stopping):
+                self._has_work.wait()
             return self._is_needed()
 
     def turn_taken(self, work: Work, look: Look) -> None:
@@ -187,8 +185,8 @@ class Ledger(Holdings):
         with self._lock:
             if not self._book.run_ended(run, outcome):
                 self._has_moved.notify_all()
-            if self._is_resting or (self._is_gathering and not self._book.live):
-                self._has_work.notify_all()
+            if not self._is_gathering or not self._book.live:
+                self._has_work.notify()
 
     def is_exhausted(self) -> bool:
         """
@@ -205,8 +203,9 @@ class Ledger(Holdings):
         """
         with self._lock:
             self._book.is_stopping = True
-            for condition in (self._has_work, self._has_moved, self._has_runs):
-                condition.notify_all()
+            self._has_work.notify()
+            self._has_moved.notify_all()
+            self._has_runs.notify_all()
 
     def wait_until_settled(self, seconds: float) -> bool:
         """

@@ -17,6 +17,7 @@ from chokaq_core.contracts.catalog import Catalog
 from chokaq_core.domain.events import Event, EventName
 from chokaq_core.domain.job import ArchivedJob, DeadJob, HotJob
 from chokaq_core.domain.value import Value, field, replace
+from chokaq_core.engine.lone_waiter import LoneWaiter
 from chokaq_core.engine.worker import Engine, EngineRules
 from chokaq_core.policy.backoff import RetryRules
 from chokaq_core.policy.envelope import EnvelopeLimits
@@ -284,7 +285,8 @@ def rests(thread: threading.Thread) -> bool:
     Whether a thread waits for a notification and for nothing else.
     """
     frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - the one way to see what a thread does
-    return frame is not None and frame.f_code is threading.Condition.wait.__code__ and frame.f_locals["timeout"] is None
+    waits = (threading.Condition.wait.__code__, LoneWaiter.wait.__code__)
+    return frame is not None and frame.f_code in waits and frame.f_locals["timeout"] is None
 
 
 def join(thread: threading.Thread) -> None:

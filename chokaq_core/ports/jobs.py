@@ -33,7 +33,7 @@ class EnqueueOutcome(StrEnum):
     ID_TAKEN = "id_taken"
 
 
-class EnqueueItem(Value):
+class EnqueueItem(Value, gc=False):
     """
     One job's outcome; `job_id` is the id that now stands for it: its own, or the first holder of its key.
     """

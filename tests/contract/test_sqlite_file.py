@@ -26,7 +26,7 @@ from chokaq_core.domain.job import ArchivedJob, NewJob
 from chokaq_core.domain.moves import complete
 from chokaq_core.ports import Beat, PillarCounts, SchemaState, Turn
 from chokaq_core.stores.sqlite import SqliteStore, database, errors, lock_file, schema
-from chokaq_core.stores.sqlite.database import Database
+from chokaq_core.stores.sqlite.database import Database, machine_time
 from chokaq_core.stores.sqlite.lock_file import LockFile
 from tests.contract.racing import at_once, in_processes
 from tests.contract.sources import SqliteSource
@@ -207,6 +207,12 @@ class TestClock:
         assert job is not None
         assert before <= job.created_at <= now <= after
 
+    def test_the_machines_clock_is_the_one_that_sqlite_reads(self) -> None:
+        with closing(sqlite3.connect(":memory:")) as connection:
+            before, now, after = _sqlite_seconds(connection), machine_time(), _sqlite_seconds(connection)
+
+        assert before <= now // 1_000_000 <= after
+
     def test_a_transaction_that_breaks_off_leaves_no_trace_and_no_lock(self, path: Path) -> None:
         clock = _BreakingClock()
         with closing(SqliteStore(path, clock=clock.now)) as store:
@@ -254,6 +260,14 @@ class TestClock:
             other.enqueue([JOB])
             assert store.counts().hot == 1
             store.enqueue([NewJob("b", "t", "1")])
+
+
+def _sqlite_seconds(connection: sqlite3.Connection) -> int:
+    """
+    Whole seconds since 1970 as SQLite tells them.
+    """
+    seconds: int = connection.execute("SELECT CAST(strftime('%s', 'now') AS INTEGER)").fetchone()[0]
+    return seconds
 
 
 class _Stubborn(sqlite3.Connection):
@@ -539,6 +553,15 @@ class TestTexts:
             (1.5, "a\0b", "c\0d"),
             (2.5, "2", None),
         ]
+
+    @pytest.mark.parametrize("text", ["0", "", "NULL", None])
+    def test_what_is_optional_is_kept_as_it_is_and_never_taken_for_nothing(
+        self, path: Path, store: SqliteStore, text: str | None
+    ) -> None:
+        store.enqueue([NewJob("a", "t", "1", tags=text, idempotency_key=text, trace_parent=text, created_by=text)])
+
+        rows = _all(path, "SELECT Tags, IdempotencyKey, TraceParent, CreatedBy FROM JobsHot")
+        assert rows == [(text, text, text, text)]
 
     def test_long_texts_are_kept_whole_beside_short_ones(self, store: SqliteStore) -> None:
         texts = {"a": "1", "b": f'"{"x" * 9_998}"', "c": f'"{"x" * 9_999}"', "d": f'"{chr(0x1F680) * 50_000}"'}

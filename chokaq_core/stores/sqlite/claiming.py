@@ -132,13 +132,13 @@ def _lanes_with_room(transaction: Transaction) -> Iterator[Lane]:
     """
     Lanes of open queues whose limit is not reached. Held jobs are counted only where a limit asks for it.
     """
-    rows = transaction.rows("claim_heads")
-    is_limited = any(max_workers is not None for _, _, max_workers, *_ in rows)
+    lanes = json_values(transaction.value("claim_heads"))
+    is_limited = any(max_workers is not None for _, _, max_workers, *_ in lanes)
     busy = dict(transaction.rows("claim_busy")) if is_limited else {}
-    for queue, type_key, max_workers, priority, due, job_id, row, has_more in rows:
+    for queue, type_key, max_workers, *head, has_more in lanes:
         free = None if max_workers is None else max_workers - busy.get(queue, 0)
         if free is None or free > 0:
-            yield Lane(queue, type_key, free, (-priority, due, job_id, row), has_more is not None)
+            yield Lane(queue, type_key, free, tuple(head), has_more is not None)
 
 
 def _with_circuit(job: ClaimedJob, board: Board) -> ClaimedJob:

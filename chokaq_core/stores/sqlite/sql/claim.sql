@@ -9,10 +9,15 @@ WHERE Id IN (
 );
 
 -- name: claim_heads
--- The best claimable row of each lane whose queue is open, and whether another is behind it. Two seeks a lane.
+-- The best claimable row of each lane whose queue is open, and whether another is behind it: as one row, like
+-- `beat_held`. Two seeks a lane.
 SELECT
-    l.Queue, l.Type, q.MaxWorkers, h.Priority, h.DueAtUtc, h.Id, h.rowid,
-    (SELECT 1 FROM JobsHot AS r WHERE r.IsReady = 1 AND r.Queue = l.Queue AND r.Type = l.Type LIMIT 1 OFFSET 1)
+    json_group_array(
+        json_array(
+            l.Queue, l.Type, q.MaxWorkers, -h.Priority, h.DueAtUtc, h.Id, h.rowid,
+            (SELECT 1 FROM JobsHot AS r WHERE r.IsReady = 1 AND r.Queue = l.Queue AND r.Type = l.Type LIMIT 1 OFFSET 1)
+        )
+    )
 FROM Lanes AS l
 INNER JOIN Queues AS q ON l.Queue = q.Name AND q.IsPaused = 0 AND q.IsActive = 1
 INNER JOIN JobsHot AS h ON h.rowid = (

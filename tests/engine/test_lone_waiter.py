@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from chokaq_core.engine.lone_waiter import LoneWaiter
 
+NO_TIME = 0.0
+
 
 class BusyLock:
     """
@@ -57,7 +59,7 @@ def test_who_is_told_nothing_waits_as_long_as_it_wished() -> None:
     waiter = LoneWaiter(lock)
 
     with lock:
-        assert waiter.wait(0.0) is False
+        assert waiter.wait(NO_TIME) is False
 
 
 def test_what_was_told_while_nobody_waited_ends_no_wait() -> None:
@@ -66,7 +68,7 @@ def test_what_was_told_while_nobody_waited_ends_no_wait() -> None:
 
     with lock:
         waiter.notify()
-        assert waiter.wait(0.0) is False
+        assert waiter.wait(NO_TIME) is False
 
 
 def test_what_is_told_when_the_time_is_just_over_is_heard_once() -> None:
@@ -74,8 +76,8 @@ def test_what_is_told_when_the_time_is_just_over_is_heard_once() -> None:
     waiter = LoneWaiter(lock)  # type: ignore[arg-type]
     lock.meanwhile.append(waiter.notify)
 
-    assert waiter.wait(0.0) is True
-    assert waiter.wait(0.0) is False
+    assert waiter.wait(NO_TIME) is True
+    assert waiter.wait(NO_TIME) is False
 
 
 def test_two_tellings_wake_once() -> None:
@@ -85,7 +87,7 @@ def test_two_tellings_wake_once() -> None:
     def wait_twice() -> list[bool]:
         with lock:
             is_ready.set()
-            return [waiter.wait(60), waiter.wait(0.0)]
+            return [waiter.wait(60), waiter.wait(NO_TIME)]
 
     with ThreadPoolExecutor(1) as pool:
         answers = pool.submit(wait_twice)

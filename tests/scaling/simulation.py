@@ -57,7 +57,7 @@ class SteppedLedger(Ledger):
         """
         What there is to do now.
         """
-        with self._has_work:
+        with self._lock:
             now, has_ended = self._monotonic(), self._book.ended or self._book.settlements
             has_work = has_ended or self._room.has_startable(now) or self._room.seconds_to_look(now) == 0
             return self._take_work(now) if has_work else None
@@ -66,14 +66,14 @@ class SteppedLedger(Ledger):
         """
         Whether a visit may end now.
         """
-        with self._has_work:
+        with self._lock:
             return self._is_done(visit)
 
     def seconds_to_change(self, visit: Visit) -> float | None:
         """
         How long until time alone gives something to do.
         """
-        with self._has_work:
+        with self._lock:
             now = self._monotonic()
             waits = (self._room.seconds_to_look(now), self._visits.patience(visit, now))
             return min((wait for wait in waits if wait is not None), default=None)

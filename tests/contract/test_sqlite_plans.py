@@ -126,7 +126,8 @@ def test_a_walk_would_be_seen(connection: sqlite3.Connection) -> None:
 
 
 def _plan(connection: sqlite3.Connection, query: str) -> list[str]:
-    values = dict.fromkeys(re.findall(r":(\w+)", query))
+    numbers = [int(number) for number in re.findall(r"\?(\d+)", query)]
+    values = [None] * max(numbers) if numbers else dict.fromkeys(re.findall(r":(\w+)", query))
     return [detail for *_, detail in connection.execute(f"EXPLAIN QUERY PLAN {query}", values)]
 
 

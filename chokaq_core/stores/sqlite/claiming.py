@@ -102,7 +102,7 @@ def _held(transaction: Transaction, worker_id: str, picked: str) -> Iterator[Cla
     """
     Those of the picked rows that the worker holds, in their order.
     """
-    rows = json_values(transaction.value("claim_held", picked=picked, worker=worker_id, long=LONG_TEXT))
+    rows = json_values(*transaction.look("claim_held", picked, worker_id, LONG_TEXT))
     rows.sort()
     for row in rows:
         if row[_PAYLOAD] is None:
@@ -114,6 +114,8 @@ def _open_lanes(transaction: Transaction, board: Board, wanted: LaneFilter | Non
     """
     Lanes that may be claimed from. A type that needs a probe has one lane of one job: its best in all queues with room.
     """
+    if board.is_empty() and wanted is None:
+        return list(_lanes_with_room(transaction))
     lanes: list[Lane] = []
     probing: dict[str, Lane] = {}
     for lane in _lanes_with_room(transaction):
@@ -248,7 +250,7 @@ def _rows_of_one(transaction: Transaction, lane: Lane, room: int) -> Sequence[in
     if lane.is_probe or not lane.has_more:
         return (lane.head[_ROW],)
     most = room if lane.free is None else min(room, lane.free)
-    rows = transaction.value("claim_lane_rows", queue=lane.queue, type_key=lane.type_key, most=most)
+    (rows,) = transaction.look("claim_lane_rows", lane.queue, lane.type_key, most)
     return cast("list[int]", json_values(rows))
 
 

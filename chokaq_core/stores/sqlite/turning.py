@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from chokaq_core.policy.circuit import CircuitRules
     from chokaq_core.ports import Turn
     from chokaq_core.stores.sqlite.database import Transaction
+    from chokaq_core.stores.sqlite.settling import Settled
 
 
 class _Seen(NamedTuple):
@@ -63,7 +64,7 @@ def take_turn(transaction: Transaction, turn: Turn, circuit_rules: CircuitRules)
     """
     Takes a turn, or answers again what it came to when it had been committed before.
     """
-    seen = _Seen(*transaction.rows("turn_look", worker=turn.worker_id)[0])
+    seen = _Seen(*transaction.look("turn_look", turn.worker_id))
     board = Board(transaction, circuit_rules, has_rows=bool(seen.has_circuits))
     if seen.seq is not None and turn.seq <= seen.seq:
         return _answer_again(transaction, turn, board)
@@ -73,26 +74,26 @@ def take_turn(transaction: Transaction, turn: Turn, circuit_rules: CircuitRules)
 def _take(transaction: Transaction, turn: Turn, board: Board, seen: _Seen) -> TurnAnswer:
     settled = settling.settle(transaction, turn.worker_id, turn.settlements)
     stale = settled.stale | settling.start(transaction, turn.worker_id, turn.starts)
-    board.hear(report for report in turn.reports if report.job_id not in stale)
+    if turn.reports:
+        board.hear(report for report in turn.reports if report.job_id not in stale)
     board.release_probes(s.lease.job_id for s in turn.settlements if s.lease.job_id not in stale)
     is_any_due = seen.next_due is not None and seen.next_due <= transaction.now
     claimed, last_queue = claiming.claim(transaction, turn, board, is_any_due=is_any_due)
     is_full = 0 < turn.want + turn.prefetch <= len(claimed)
     _promise(transaction, turn, is_full=is_full)
-    outlook = Outlook(transaction, board)
-    is_any_asleep = seen.next_due is not None or bool(settled.put_off)
+    next_due_at, wake_in = _outlook(transaction, board, seen, settled, is_full=is_full)
     answer = TurnAnswer(
         now=moment(transaction.now),
         stale=stale,
         cancelled=settled.cancelled,
         claimed=claimed,
         is_full=is_full,
-        next_due_at=moment_or_none(outlook.next_due()) if (is_any_asleep or board.held()) and not is_full else None,
+        next_due_at=next_due_at,
         has_open_queue=bool(claimed) or bool(seen.has_open_queue),
         last_queue=last_queue,
         circuits=board.notable(),
         circuit_events=tuple(board.events),
-        wake_in=ask_for_wake(transaction, outlook.first_of(settled.put_off)),
+        wake_in=wake_in,
     )
     _remember(transaction, turn, answer)
     return answer
@@ -105,6 +106,19 @@ def _promise(transaction: Transaction, turn: Turn, *, is_full: bool) -> None:
     is_promised = turn.looks_again_within and not is_full
     looking_until = transaction.now + span_micros(turn.looks_again_within) if is_promised else None
     transaction.change("turn_promise", worker=turn.worker_id, looking_until=looking_until)
+
+
+def _outlook(
+    transaction: Transaction, board: Board, seen: _Seen, settled: Settled, *, is_full: bool
+) -> tuple[datetime | None, timedelta | None]:
+    """
+    When a job may be claimed next, and how long a delayed wake for what was put off should wait.
+    """
+    if seen.next_due is None and not settled.put_off and board.is_empty():
+        return None, None
+    outlook = Outlook(transaction, board)
+    next_due_at = None if is_full else moment_or_none(outlook.next_due())
+    return next_due_at, ask_for_wake(transaction, outlook.first_of(settled.put_off))
 
 
 def _remember(transaction: Transaction, turn: Turn, answer: TurnAnswer) -> None:

@@ -37,10 +37,11 @@ SELECT json_group_array(json_array(-Priority, DueAtUtc, Id, Place)) FROM (
 -- name: claim_lane_rows
 -- only: sqlite, because T-SQL ranks the rows of all lanes in one statement.
 -- Where a lane's claimable rows are stored, in claim order: all that a claim has to know where no other lane has any.
+-- 1 queue, 2 type, 3 how many at most.
 SELECT json_group_array(Place) FROM (
     SELECT rowid AS Place FROM JobsHot
-    WHERE IsReady = 1 AND Queue = :queue AND Type = :type_key
-    ORDER BY Priority DESC, DueAtUtc, Id LIMIT :most
+    WHERE IsReady = 1 AND Queue = ?1 AND Type = ?2
+    ORDER BY Priority DESC, DueAtUtc, Id LIMIT ?3
 );
 
 -- name: claim_busy
@@ -69,11 +70,12 @@ WHERE rowid = :place AND +WorkerId IS NULL;
 -- only: sqlite, because a T-SQL batch selects the claimed rows with the rest of its answer, `turn_answered`.
 -- What this worker holds of the picked rows, each with its place among them: as one row, like `beat_held`. Long payloads
 -- are read one by one, since a row of SQLite holds a thousand million bytes at most.
+-- 1 where the rows are stored, 2 worker, 3 from how many characters on a payload is long.
 SELECT json_group_array(json_array(
-    p.key, h.Id, h.LeaseNumber, h.Queue, h.Type, iif(length(h.Payload) > :long, NULL, h.Payload), h.Status, h.AttemptCount,
+    p.key, h.Id, h.LeaseNumber, h.Queue, h.Type, iif(length(h.Payload) > ?3, NULL, h.Payload), h.Status, h.AttemptCount,
     h.Interruptions, h.DueAtUtc, h.LifetimeStartUtc, h.CreatedBy, h.TraceParent, h.CancelRequestedUtc
-)) FROM json_each(:picked) AS p CROSS JOIN JobsHot AS h ON h.rowid = p.atom
-WHERE +h.WorkerId = :worker;
+)) FROM json_each(?1) AS p CROSS JOIN JobsHot AS h ON h.rowid = p.atom
+WHERE +h.WorkerId = ?2;
 
 -- name: claim_rows
 -- only: sqlite, because T-SQL finds those rows by primary key, in `claim_again`.

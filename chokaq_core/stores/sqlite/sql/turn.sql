@@ -5,8 +5,9 @@
 -- only: sqlite, because a T-SQL batch looks at each of these where it needs it.
 -- The worker's last turn, and what most turns need to know to leave out the rest: whether any type has a circuit and any
 -- queue is open, and when the first job is due that waits for its due time.
+-- 1 worker.
 SELECT
-    (SELECT Seq FROM Turns WHERE WorkerId = :worker),
+    (SELECT Seq FROM Turns WHERE WorkerId = ?1),
     EXISTS(SELECT 1 FROM Circuits),
     EXISTS(SELECT 1 FROM Queues WHERE IsPaused = 0 AND IsActive = 1),
     (SELECT min(DueAtUtc) FROM JobsHot WHERE IsReady = 0 AND Status = 0);

@@ -134,5 +134,6 @@ def _is_of_a_read(statements: list[str], number: int) -> bool:
     """
     Whether a statement belongs to a transaction that only reads; the life does not repeat its own looks.
     """
-    begins = [text for text in statements[:number] if text.startswith("BEGIN")]
-    return begins[-1] == "BEGIN"
+    begin = max(place for place, text in enumerate(statements[:number]) if text.startswith("BEGIN"))
+    end = statements.index("COMMIT", begin)
+    return all(text.startswith(("SELECT", "WITH")) for text in statements[begin + 1 : end])

@@ -281,6 +281,7 @@ class TestOpenCircuits:
         stage.add(type_key=BROKEN)
         _open_circuit(stage)
 
+        assert stage.turn(want=1).next_due_at == stage.clock.now() + BREAK
         assert stage.store.retire(WORKER) == BREAK
 
     def test_in_a_closed_queue_it_is_worth_none(self, stage: Stage) -> None:

@@ -211,6 +211,14 @@ class TestOrderWithinAQueue:
         assert stage.claim(4) == ids[:-5:-1]
         assert stage.claim(10) == ids[-5::-1]
 
+    @pytest.mark.parametrize("queue", ["one", None], ids=["one-queue", "many-queues"])
+    def test_one_of_many_types_may_have_all_the_best_jobs(self, stage: Stage, queue: str | None) -> None:
+        others = [stage.add(type_key=f"type-{n}", queue=queue or f"queue-{n}").id for n in range(8)]
+        best = [stage.add(type_key="best", queue=queue or "best", priority=30 - n).id for n in range(20)]
+
+        assert stage.claim(12) == best[:12]
+        assert stage.claim(9) == [*best[12:], others[0]]
+
     def test_an_edited_priority_counts_at_the_next_claim(self, stage: Stage) -> None:
         first, second = stage.add_many(2)
         stage.store.edit([second], Edit(priority=11), "ann")

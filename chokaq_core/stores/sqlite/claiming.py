@@ -261,25 +261,32 @@ def _rows_of_queues(transaction: Transaction, lanes: list[Lane], room: int) -> I
     by_queue: defaultdict[str, list[Lane]] = defaultdict(list)
     for lane in lanes:
         by_queue[lane.queue].append(lane)
+    likely = 2 * room // len(lanes) + 2  # twice a lane's share
     for queue, own in by_queue.items():
         free = own[0].free
-        yield queue, _merged(transaction, own, room if free is None else min(room, free))
+        yield queue, _merged(transaction, own, room if free is None else min(room, free), likely)
 
 
-def _merged(transaction: Transaction, lanes: list[Lane], count: int) -> Iterator[Rank]:
+def _merged(transaction: Transaction, lanes: list[Lane], count: int, likely: int) -> Iterator[Rank]:
     """
     The first rows of several lanes. A lane whose head is not among the first `count` heads has no row there.
     """
     nearest = heapq.nsmallest(count, lanes, key=lambda lane: lane.head)
-    return islice(heapq.merge(*(_rows_of(transaction, lane, count) for lane in nearest)), count)
+    return islice(heapq.merge(*(_rows_of(transaction, lane, count, likely) for lane in nearest)), count)
 
 
-def _rows_of(transaction: Transaction, lane: Lane, count: int) -> Iterator[Rank]:
+def _rows_of(transaction: Transaction, lane: Lane, count: int, likely: int) -> Iterator[Rank]:
     """
-    A lane's rows; the head is known, and the others are read only when asked for.
+    A lane's rows. The head is known; the others are read when asked for, first the likely ones, then all that may be taken.
     """
     yield lane.head
     if lane.is_probe or not lane.has_more:
         return
-    rows = json_values(transaction.value("claim_lane", queue=lane.queue, type_key=lane.type_key, most=count))
-    yield from (tuple(row) for row in rows[1:])
+    read = 1
+    for most in (min(likely, count), count):
+        if read < most:
+            rows = json_values(transaction.value("claim_lane", queue=lane.queue, type_key=lane.type_key, most=most))
+            yield from (tuple(row) for row in rows[read:])
+            if len(rows) < most:
+                return
+            read = most

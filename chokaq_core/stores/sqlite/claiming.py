@@ -277,7 +277,7 @@ def _merged(transaction: Transaction, lanes: list[Lane], count: int, likely: int
 
 def _rows_of(transaction: Transaction, lane: Lane, count: int, likely: int) -> Iterator[Rank]:
     """
-    A lane's rows. The head is known; the others are read when asked for, first the likely ones, then all that may be taken.
+    A lane's rows. The head is known; the others are read when asked for, first the likely ones, then all that may be.
     """
     yield lane.head
     if lane.is_probe or not lane.has_more:

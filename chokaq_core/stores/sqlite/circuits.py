@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from chokaq_core.policy.circuit import Change
     from chokaq_core.stores.sqlite.database import Transaction
 
+_STATES = tuple(CircuitState)
+# Before Python 3.12 a member of an enum is looked up by code in Python each time that it is named.
+_CLOSED, _HALF_OPEN = CircuitState.CLOSED, CircuitState.HALF_OPEN
+
 
 def read(transaction: Transaction) -> dict[str, Circuit]:
     """
@@ -57,11 +61,11 @@ class Board:
         """
         Gives the permits back of probes that left their workers without an answer for their circuits.
         """
-        if not self._circuits:
+        if self.is_calm():
             return
         ids = frozenset(job_ids)
         for circuit in list(self._circuits.values()):
-            if circuit.state is CircuitState.HALF_OPEN and circuit.probe_job_id in ids:
+            if circuit.state is _HALF_OPEN and circuit.probe_job_id in ids:
                 self._apply(circuit, release(circuit, self._now))
 
     def is_empty(self) -> bool:
@@ -69,6 +73,12 @@ class Board:
         Whether no type has ever failed.
         """
         return not self._circuits
+
+    def is_calm(self) -> bool:
+        """
+        Whether every circuit is closed: no type is held back, and none is probed.
+        """
+        return not self._circuits or all(circuit.state is _CLOSED for circuit in self._circuits.values())
 
     def is_closed_to(self, type_key: str) -> bool:
         """
@@ -95,7 +105,7 @@ class Board:
         Whether only one job of the type may be claimed, as a probe.
         """
         circuit = self._circuits.get(type_key)
-        return circuit is not None and circuit.state is not CircuitState.CLOSED
+        return circuit is not None and circuit.state is not _CLOSED
 
     def acquire(self, type_key: str, job_id: str, worker_id: str) -> None:
         """
@@ -134,7 +144,7 @@ class Board:
         """
         Circuits that are not closed and healthy.
         """
-        return tuple(c for c in self._circuits.values() if c.state is not CircuitState.CLOSED or c.failure_times)
+        return tuple(c for c in self._circuits.values() if c.state is not _CLOSED or c.failure_times)
 
     def _apply(self, old: Circuit, change: Change) -> None:
         self.events.extend(change.events)
@@ -147,7 +157,7 @@ def _circuit(row: tuple[Any, ...]) -> Circuit:
     type_key, state, times, opened, reset, generation, job_id, worker_id, until = row
     return Circuit(
         type_key=type_key,
-        state=CircuitState(state),
+        state=_STATES[state],
         failure_times=tuple(moment(at) for at in json.loads(times)) if times else (),
         opened_at=moment_or_none(opened),
         reset_at=moment_or_none(reset),

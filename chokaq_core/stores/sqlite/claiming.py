@@ -114,7 +114,7 @@ def _open_lanes(transaction: Transaction, board: Board, wanted: LaneFilter | Non
     """
     Lanes that may be claimed from. A type that needs a probe has one lane of one job: its best in all queues with room.
     """
-    if board.is_empty() and wanted is None:
+    if board.is_calm() and wanted is None:
         return list(_lanes_with_room(transaction))
     lanes: list[Lane] = []
     probing: dict[str, Lane] = {}

@@ -114,7 +114,7 @@ def _outlook(
     """
     When a job may be claimed next, and how long a delayed wake for what was put off should wait.
     """
-    if seen.next_due is None and not settled.put_off and board.is_empty():
+    if seen.next_due is None and not settled.put_off and board.is_calm():
         return None, None
     outlook = Outlook(transaction, board)
     next_due_at = None if is_full else moment_or_none(outlook.next_due())

@@ -1,5 +1,6 @@
 -- A worker's turn: settle, start, claim. Tables in order: Turns, Queues, JobsHot, JobsArchive, JobsDLQ, StatsSummary,
--- MetricBuckets, Workers. Rows of JobsHot are found by primary key; `+` keeps a guard from choosing another index.
+-- MetricBuckets, Workers. Rows of JobsHot are found by primary key, or where they are stored once that is known; `+` keeps
+-- a guard from choosing another index.
 
 -- name: turn_look
 -- only: sqlite, because a T-SQL batch looks at each of these where it needs it.

@@ -14,15 +14,12 @@ from email import policy
 from email.headerregistry import Address
 from email.message import EmailMessage
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from chokaq_core.contracts import FatalJobError, TransientJobError
 from jobs.app_settings import app_setting
 from jobs.atomic_file import replacing
 from jobs.mailbox import parse_mailbox
-
-if TYPE_CHECKING:
-    from jobs.email import SendEmail
 
 SHORTEST_PATIENCE = timedelta(milliseconds=100)
 DEFAULT_PORT = 587
@@ -34,6 +31,23 @@ FIRST_PERMANENT_CODE = 500
 """SMTP answers from here on say "never", those from 400 say "not now"."""
 
 _SEVEN_BIT = policy.SMTP.clone(cte_type="7bit")
+
+
+class Letter(Protocol):
+    """
+    What a mail is made of.
+    """
+
+    @property
+    def recipients(self) -> list[str]:
+        """
+        At least one address.
+        """
+
+    subject: str
+    body: str
+    reply_to: str | None
+    html: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +84,21 @@ class MailSettings:
         )
 
 
-def compose(job: SendEmail, sender: Address, job_id: str) -> EmailMessage:
+def compose(letter: Letter, sender: Address, job_id: str) -> EmailMessage:
     """
     The mail in standard form, 7-bit clean. Its Message-ID is the same for each run of one job.
     """
     message = EmailMessage(_SEVEN_BIT)
     message["From"] = sender
-    message["To"] = [parse_mailbox(mailbox) for mailbox in job.recipients]
-    if job.reply_to is not None:
-        message["Reply-To"] = parse_mailbox(job.reply_to)
-    message["Subject"] = job.subject
+    message["To"] = [parse_mailbox(mailbox) for mailbox in letter.recipients]
+    if letter.reply_to is not None:
+        message["Reply-To"] = parse_mailbox(letter.reply_to)
+    message["Subject"] = letter.subject
     message["Date"] = datetime.now(UTC)
     message["Message-ID"] = message_id_of(job_id, sender.domain)
-    message.set_content(job.body)
-    if job.html is not None:
-        message.add_alternative(job.html, subtype="html")
+    message.set_content(letter.body)
+    if letter.html is not None:
+        message.add_alternative(letter.html, subtype="html")
     return message
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.contenders.chokaq import ChokaQContender
 
-_STATM = Path("/proc/self/statm")
+_STATUS = Path("/proc/self/status")
 _BYTES_A_MEGABYTE = 1 << 20
 
 
@@ -35,25 +35,22 @@ def main(jobs: int, portion: int) -> None:
             begun = time.process_time()
             contender.drain()
             costs.append((time.process_time() - begun) / portion * 1e6)
-            memory.append(_megabytes())
+            memory.append(_megabytes("VmRSS"))
         left = contender.left()
         contender.close()
     if left:
         raise AssertionError(f"{left} of {jobs} jobs are not done")
-    print(json.dumps({"memory": memory, "costs": costs, "peak": _peak_megabytes()}))
+    print(json.dumps({"memory": memory, "costs": costs, "peak": _megabytes("VmHWM")}))
 
 
-def _megabytes() -> float:
+def _megabytes(what: str) -> float:
     """
-    What this process holds now; its peak where the system does not tell.
+    What this process holds now (VmRSS) or has held at most (VmHWM); its peak where the system does not tell.
     """
-    if not _STATM.exists():
-        return _peak_megabytes()
-    pages = int(_STATM.read_text(encoding="ascii").split()[1])
-    return pages * resource.getpagesize() / _BYTES_A_MEGABYTE
-
-
-def _peak_megabytes() -> float:
+    if _STATUS.exists():
+        lines = _STATUS.read_text(encoding="ascii").splitlines()
+        kilobytes = next(line.split()[1] for line in lines if line.startswith(what))
+        return int(kilobytes) / 1024
     # Linux counts in KiB, macOS in bytes.
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / _BYTES_A_MEGABYTE

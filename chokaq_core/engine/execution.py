@@ -157,7 +157,7 @@ class Executor:
             job = self._payload_of(run)
             with self._tracing.running(run.ref, run.job.trace_parent):
                 value = await entry.call(run, job, run.context() if entry.wants_context else None)
-            outcome = _SUCCEEDED if value is None else self._success(value)
+            outcome = self._success(value)
         except _RejectedPayload as rejection:
             outcome = rejection.outcome
         except BaseException as error:  # noqa: BLE001 - the same; a CancelledError nobody asked for included

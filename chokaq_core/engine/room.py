@@ -20,9 +20,6 @@ CLAIM_SECONDS = 1.0
 """How long a claim may take before the time of a claimed job begins; counted only for jobs claimed past the budget."""
 
 
-_NOTHING = timedelta(0)
-
-
 class Room:
     """
     What may be claimed and started now.
@@ -82,7 +79,7 @@ class Room:
         How soon this worker will look again for certain; zero promises nothing.
         """
         if not self._wants_claims(now) or self._book.free_slots() <= 0:
-            return _NOTHING
+            return timedelta(0)
         is_idle = not self._book.live and not self._book.fetched
         return self._visits.promise(now, is_idle=is_idle)
 

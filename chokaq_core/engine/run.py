@@ -154,8 +154,7 @@ class Run:
             JobCancelledError: the order is there.
         """
         self._loop = loop
-        if self.stop_order is not None:
-            self.raise_if_told_to_stop()
+        self.raise_if_told_to_stop()
 
     def on_stop(self, callback: Callable[[], object]) -> None:
         """

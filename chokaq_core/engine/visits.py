@@ -20,9 +20,6 @@ SLACK_SECONDS = 0.25
 """How much later than planned a look may come; a promise that ended sooner would lapse before each look."""
 
 
-_NOTHING = timedelta(0)
-
-
 @dataclass(slots=True, eq=False)
 class Visit:
     """
@@ -63,11 +60,7 @@ class Visits:
         self._last_look_began_at = 0.0
         self._is_look_asked = False
         self._dry_since: float | None = None
-        self._interval = rules.polling_interval.total_seconds()
-        self._linger = rules.idle_linger.total_seconds()
-        self._slack = min(SLACK_SECONDS, self._interval / 2)
-        self._promise = rules.polling_interval + timedelta(seconds=self._slack)
-        self._budgets_end_at = float("-inf")
+        self._slack = min(SLACK_SECONDS, rules.polling_interval.total_seconds() / 2)
         self._owes_look = False
 
     def __len__(self) -> int:
@@ -79,7 +72,6 @@ class Visits:
         """
         visit = Visit(now, now + self._rules.drain_budget.total_seconds())
         self._open.append(visit)
-        self._budgets_end_at = max(self._budgets_end_at, visit.budget_ends_at)
         self.look_now()
         self._dry_since = None
         return visit
@@ -89,7 +81,6 @@ class Visits:
         Closes a visit.
         """
         self._open.remove(visit)
-        self._budgets_end_at = max((visit.budget_ends_at for visit in self._open), default=float("-inf"))
 
     def look_now(self) -> None:
         """
@@ -102,7 +93,7 @@ class Visits:
         """
         Whether any visit still has budget.
         """
-        return now < self._budgets_end_at
+        return any(now < visit.budget_ends_at for visit in self._open)
 
     def seconds_to_look(self, now: float) -> float:
         """
@@ -141,14 +132,14 @@ class Visits:
         """
         How soon this worker will look again for certain, after a look that begins now and may find nothing.
         """
-        next_at = now + self._interval
+        next_at = now + self._rules.polling_interval.total_seconds()
         visits = [visit for visit in self._open if next_at + self._slack < visit.budget_ends_at]
         if is_idle:
             dry_since = now if self._dry_since is None else self._dry_since
-            is_lingering = next_at - dry_since <= self._linger + self._slack
+            is_lingering = next_at - dry_since <= self._rules.idle_linger.total_seconds() + self._slack
             visits = [visit for visit in visits if visit.has_worked and is_lingering]
         self._owes_look = bool(visits)
-        return self._promise if visits else _NOTHING
+        return self._rules.polling_interval + timedelta(seconds=self._slack) if visits else timedelta(0)
 
     def has_budget(self, visit: Visit, now: float) -> bool:
         """
@@ -164,7 +155,7 @@ class Visits:
             return False
         if not visit.has_worked:
             return True
-        return not self._owes_look and now - self._dry_since >= self._linger
+        return not self._owes_look and now - self._dry_since >= self._rules.idle_linger.total_seconds()
 
     def patience(self, visit: Visit, now: float) -> float | None:
         """
@@ -172,7 +163,7 @@ class Visits:
         """
         ends = [visit.budget_ends_at]
         if self._dry_since is not None:
-            ends.append(self._dry_since + self._linger)
+            ends.append(self._dry_since + self._rules.idle_linger.total_seconds())
         return min((end - now for end in ends if end > now), default=None)
 
     def _pause(self, look: Look) -> float:

@@ -137,15 +137,16 @@ class TestLockFile:
     @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
     def test_a_forked_child_does_not_keep_it_when_its_parent_is_gone(self, path: Path, store: SqliteStore) -> None:
         lock_file = LockFile(path.with_name("jobs.db.lock"))
-        with lock_file:
-            child = _forked_child()
-            try:
-                assert _open_files(path, child) == 0
-                assert _open_files(path) >= 1
-            finally:
-                os.kill(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-        lock_file.close()
+        lock_file.acquire()
+        child = _forked_child()
+        try:
+            assert _open_files(path, child) == 0
+            assert _open_files(path) >= 1
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            lock_file.release()
+            lock_file.close()
 
 
 def _forked_child() -> int:

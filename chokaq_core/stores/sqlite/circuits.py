@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from chokaq_core.policy.circuit import Change
     from chokaq_core.stores.sqlite.database import Transaction
 
-_STATES = tuple(CircuitState)
+_STATES = {int(state): state for state in CircuitState}
 # Before Python 3.12 a member of an enum is looked up by code in Python each time that it is named.
 _CLOSED, _HALF_OPEN = CircuitState.CLOSED, CircuitState.HALF_OPEN
 

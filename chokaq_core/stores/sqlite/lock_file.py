@@ -18,7 +18,6 @@ from chokaq_core.domain.errors import StoreUnavailableError
 if TYPE_CHECKING:
     from io import TextIOWrapper
     from pathlib import Path
-    from types import TracebackType
 
 PATIENCE_SECONDS = 30.0
 """How long a writer stands in line, as long as for a writer that does not know the file. A turn takes milliseconds;
@@ -27,7 +26,7 @@ only a process that was stopped in the middle of one, by a debugger or Ctrl-Z, k
 
 class LockFile:
     """
-    One writer's place in the queue: held inside `with`, or from `acquire` to `release`, by one thread at a time.
+    One writer's place in the queue: held from `acquire` to `release`, by one thread at a time.
 
     The handle stays open between two turns, since opening it costs more than locking it. A lock belongs to its open
     file, so it ends with the process; a forked child, which would share it, closes the handle and opens one of its own.
@@ -39,15 +38,6 @@ class LockFile:
         self._line: _Line | None = None
         self._is_held = False
         _ALL.add(self)
-
-    def __enter__(self) -> None:
-        """
-        Waits for this writer's turn, as `acquire` does.
-        """
-        self.acquire()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.release()
 
     def acquire(self) -> None:
         """

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -22,6 +23,18 @@ from tests.support.polling import wait_until
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "jobs.db.lock"
+
+
+@contextmanager
+def turn(line: LockFile) -> Iterator[None]:
+    """
+    A turn from its beginning to its end.
+    """
+    line.acquire()
+    try:
+        yield
+    finally:
+        line.release()
 
 
 @pytest.fixture
@@ -55,7 +68,7 @@ def is_free(path: Path) -> bool:
 
 def test_a_turn_holds_the_lock_from_its_beginning_to_its_end(own: LockFile, path: Path) -> None:
     for _ in range(2):
-        with own:
+        with turn(own):
             assert not is_free(path)
         assert is_free(path)
 
@@ -65,7 +78,7 @@ def test_a_writer_waits_for_another_ones_turn(own: LockFile, path: Path) -> None
     turns: list[bool] = []
 
     def take_turn() -> None:
-        with own:
+        with turn(own):
             turns.append(is_free(path))
 
     for _ in range(2):
@@ -87,7 +100,7 @@ def test_a_lock_that_never_comes_free_is_told_with_the_file_and_the_way_out(
     monkeypatch.setattr(lock_file, "PATIENCE_SECONDS", 0.02)
     stranger = Stranger(path)
 
-    with pytest.raises(StoreUnavailableError) as caught, own:
+    with pytest.raises(StoreUnavailableError) as caught, turn(own):
         raise AssertionError("two hold the lock")
 
     assert "kept the embedded database locked for 0.02 s" in str(caught.value)
@@ -100,13 +113,13 @@ def test_a_lock_that_comes_when_nobody_waits_any_more_is_given_on(
 ) -> None:
     monkeypatch.setattr(lock_file, "PATIENCE_SECONDS", 0.02)
     stranger = Stranger(path)
-    with pytest.raises(StoreUnavailableError), own:
+    with pytest.raises(StoreUnavailableError), turn(own):
         raise AssertionError("two hold the lock")
 
     stranger.let_go()
 
     wait_until(lambda: is_free(path))
-    with own:
+    with turn(own):
         assert not is_free(path)
     assert is_free(path)
 
@@ -115,13 +128,13 @@ def test_a_writer_that_comes_back_keeps_its_place(own: LockFile, path: Path, mon
     stranger = Stranger(path)
     with monkeypatch.context() as patched:
         patched.setattr(lock_file, "PATIENCE_SECONDS", 0.02)
-        with pytest.raises(StoreUnavailableError), own:
+        with pytest.raises(StoreUnavailableError), turn(own):
             raise AssertionError("two hold the lock")
     place = own._line  # noqa: SLF001 - the place is what is looked at
     releasing = threading.Timer(0.0, stranger.let_go)
 
     releasing.start()
-    with own:
+    with turn(own):
         assert not is_free(path)
 
     assert own._line is place  # noqa: SLF001 - the same
@@ -130,7 +143,7 @@ def test_a_writer_that_comes_back_keeps_its_place(own: LockFile, path: Path, mon
 def test_a_closed_writer_leaves_nothing_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock_file, "PATIENCE_SECONDS", 0.02)
     stranger, own = Stranger(path), LockFile(path)
-    with pytest.raises(StoreUnavailableError), own:
+    with pytest.raises(StoreUnavailableError), turn(own):
         raise AssertionError("two hold the lock")
 
     own.close()
@@ -152,6 +165,6 @@ def test_a_lock_that_the_system_refuses_while_the_writer_waits_is_told(
 
     monkeypatch.setattr(portalocker, "lock", refuse_to_wait)
 
-    with pytest.raises(portalocker.LockException, match="no locks left"), own:
+    with pytest.raises(portalocker.LockException, match="no locks left"), turn(own):
         raise AssertionError("two hold the lock")
     stranger.let_go()
